@@ -1,0 +1,32 @@
+"""The real hosts: where they are, what a test gets of them, and when their absence is a failure."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+# These modules are shared by the tests of this folder and by nothing else.
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from hostkit import GENERATIONS, find_host
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes seconds; left out by scripts/test --quick")
+    config.addinivalue_line("markers", "long: takes minutes; only scripts/test --all runs it")
+
+
+@pytest.fixture(scope="session", params=sorted(GENERATIONS, reverse=True))
+def host(request):
+    """One of the two Hermes environments; every test that takes it runs on both."""
+    found = find_host(request.param)
+    if found is None:
+        said = (
+            f"THE {request.param.upper()} HERMES IS NOT INSTALLED ({GENERATIONS[request.param]}, "
+            f".venvs/{request.param}): nothing is known about it. scripts/test installs it."
+        )
+        pytest.fail(said) if os.environ.get("CI") == "true" else pytest.skip(said)
+    return found

@@ -1,0 +1,43 @@
+"""Knows where the two Hermes environments are."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+
+#: A generation, and the variable that names its environment if it is not ``.venvs/NAME``.
+GENERATIONS = {"old": "LCM_HOST_OLD", "new": "LCM_HOST_NEW"}
+
+
+@dataclass(frozen=True)
+class Host:
+    """One Hermes environment."""
+
+    generation: str  # "old" or "new"
+    environment: Path
+
+    @property
+    def python(self) -> Path:
+        return self.environment / "bin" / "python"
+
+    @property
+    def hermes(self) -> Path:
+        return self.environment / "bin" / "hermes"
+
+    @property
+    def site_packages(self) -> Path:
+        return next(self.environment.glob("lib/python3*/site-packages"))
+
+    @property
+    def is_new(self) -> bool:
+        return self.generation == "new"
+
+
+def find_host(generation: str) -> Host | None:
+    """The environment of *generation*, or None where it has not been made."""
+    named = os.environ.get(GENERATIONS[generation])
+    host = Host(generation, Path(named) if named else ROOT / ".venvs" / generation)
+    return host if host.hermes.exists() else None
