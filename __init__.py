@@ -1,0 +1,1 @@
+"""Lossless context management for Hermes Agent."""

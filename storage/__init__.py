@@ -1,0 +1,32 @@
+"""What is kept: messages, nodes and the order they stand in.
+
+``open_store(url)`` is the way in. A path, or a URL with the scheme
+``sqlite:``, is a file; ``memory:`` leaves no trace.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .protocol import Store
+
+__all__ = ["open_store"]
+
+
+def open_store(url: str | Path, *, create: bool = True) -> Store:
+    """Open the store that *url* names, creating it when *create* is true.
+
+    Raises:
+        StoreError: the store cannot be opened; the text says why and what to
+            do. With ``create=False`` a missing file is ``StoreMissing``.
+    """
+    text = str(url)
+    if text == "memory:":
+        from .memory import MemoryStore
+
+        return MemoryStore()
+    from .sqlite import SqliteStore  # 70 ms of imports that a shell must not pay for
+
+    return SqliteStore(Path(text.removeprefix("sqlite:")).expanduser(), create=create)

@@ -1,0 +1,219 @@
+"""One connection to one SQLite file: opened safely, locked, translated.
+
+WAL with ``synchronous=NORMAL``: a commit survives ``kill -9`` at once, and a
+power cut at the next checkpoint. SQLite up to 3.51.2 can corrupt a WAL file
+when two checkpoints race (the WAL-reset bug), so SQLite's own checkpoints are
+off and ours run under a lock file: there is never more than one. The database
+file itself is never opened by any other means, which would drop the POSIX
+locks that SQLite holds on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from sqlite_utils import Database
+
+from .errors import (
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreForeign,
+    StoreMissing,
+    StoreTooNew,
+    StoreUnwritable,
+)
+from .migrations import APPLICATION_ID, MIGRATIONS
+
+try:
+    import fcntl
+except ImportError:  # Windows: no lock file, so no WAL either
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Connection", "translated"]
+
+#: Seconds to wait for another process's write. A door that waits longer gives
+#: up, and the next door stores what it could not.
+BUSY_SECONDS = 5.0
+#: Size of the WAL at which a commit is followed by a checkpoint.
+CHECKPOINT_BYTES = 4_000_000
+_CACHE_KIB = 8_000
+
+
+@contextlib.contextmanager
+def translated(path: str) -> Iterator[None]:
+    """Turn what SQLite and the file system raise into our errors.
+
+    The text names what failed and what to do, never the data of a statement.
+    """
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise _translate(error, path) from error
+    except PermissionError as error:
+        raise StoreUnwritable(f"No permission to write {path}. Give its owner read and write access.", path) from error
+    except OSError as error:
+        raise StoreUnwritable(f"Cannot use {path}: {error.strerror or type(error).__name__}.", path) from error
+
+
+def _translate(error: sqlite3.DatabaseError, path: str) -> StoreError:
+    text = str(error).lower()
+    if "locked" in text or "busy" in text:
+        return StoreBusy(f"Another process is writing {path}; what is missing is stored at the next chance.", path)
+    if "readonly" in text or "read-only" in text or "unable to open" in text:
+        return StoreUnwritable(f"{path} cannot be written. Check the permissions of the file and its folder.", path)
+    if "full" in text:
+        return StoreUnwritable(f"No space left for {path}. Free some, then go on: nothing stored is lost.", path)
+    if "not a database" in text:
+        return StoreForeign(f"{path} is no SQLite database. Move it away, or set lcm.database to another path.", path)
+    if "malformed" in text or "corrupt" in text or "disk i/o" in text:
+        return StoreDamaged(f"{path} is damaged. Run `hermes lcm verify`, and restore the last backup.", path)
+    return StoreError(f"SQLite failed on {path}: {type(error).__name__}.", path)
+
+
+class Connection:
+    """A connection that several threads may share; they take turns."""
+
+    def __init__(self, path: Path, *, create: bool) -> None:
+        self.path = path
+        self.mutex = threading.RLock()
+        self._depth = 0
+        with translated(str(path)):
+            self._lock_file = self._prepare(create=create)
+            try:
+                self.sql = self._connect()
+                self._close = weakref.finalize(self, _shut, self.sql, self._lock_file)
+                with _alone(self._lock_file):
+                    self._set_up()
+            except BaseException:
+                _shut(getattr(self, "sql", None), self._lock_file)
+                raise
+
+    def _prepare(self, *, create: bool) -> IO[bytes] | None:
+        """Make the folder and open the lock file."""
+        if not self.path.exists():
+            if not create:
+                raise StoreMissing(f"There is no database at {self.path} yet: it begins with the first turn.", str(self.path))
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if fcntl is None:
+            return None
+        name = self.path.with_name(self.path.name + "-lock")
+        try:
+            return os.fdopen(os.open(name, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
+        except OSError:
+            if create:
+                raise
+            return None  # reading a file in a folder that is not ours
+
+    def _connect(self) -> sqlite3.Connection:
+        new = not self.path.exists()
+        before = os.umask(0o077) if new else None
+        try:
+            sql = sqlite3.connect(
+                self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+            )
+            if new:
+                sql.execute("PRAGMA user_version")  # the file is made at the first access
+        finally:
+            if before is not None:
+                os.umask(before)
+        return sql
+
+    def _set_up(self) -> None:
+        sql = self.sql
+        owner = sql.execute("PRAGMA application_id").fetchone()[0]
+        empty = sql.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+        if owner != APPLICATION_ID and not empty:
+            raise StoreForeign(
+                f"{self.path} belongs to another program. Set lcm.database to another path.", str(self.path)
+            )
+        if self._lock_file is not None and sql.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            sql.execute("PRAGMA journal_mode = WAL")
+        sql.execute("PRAGMA wal_autocheckpoint = 0")
+        sql.execute("PRAGMA synchronous = NORMAL")
+        sql.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        self._migrate()
+
+    def _migrate(self) -> None:
+        db = Database(self.sql, execute_plugins=False, recursive_triggers=False)
+        applied = {migration.name for migration in MIGRATIONS.applied(db)}
+        if newer := applied - {migration.name for migration in MIGRATIONS._migrations}:  # noqa: SLF001
+            raise StoreTooNew(
+                f"{self.path} was written by a newer version (it has {sorted(newer)[0]}). Upgrade this plugin.",
+                str(self.path),
+            )
+        if MIGRATIONS.pending(db):
+            with self.writing():
+                MIGRATIONS.apply(db)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A write transaction; nested blocks join it."""
+        with self.mutex, translated(str(self.path)):
+            if self._depth == 0:
+                self.sql.execute("BEGIN IMMEDIATE")
+            self._depth += 1
+            try:
+                yield self.sql
+            except BaseException:
+                self._depth -= 1
+                if self._depth == 0 and self.sql.in_transaction:
+                    self.sql.execute("ROLLBACK")
+                raise
+            self._depth -= 1
+            if self._depth == 0:
+                self.sql.execute("COMMIT")
+                self._checkpoint_at_need()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Exclusive use of the connection, without a transaction of its own."""
+        with self.mutex, translated(str(self.path)):
+            yield self.sql
+
+    def _checkpoint_at_need(self) -> None:
+        try:
+            size = os.stat(f"{self.path}-wal").st_size  # noqa: PTH116 - 1 us; this runs at every commit
+        except OSError:
+            return
+        if size > CHECKPOINT_BYTES:
+            with contextlib.suppress(BlockingIOError, sqlite3.OperationalError), _alone(self._lock_file, wait=False):
+                self.sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def close(self) -> None:
+        """Let go of the file; a second call does nothing."""
+        with self.mutex:
+            self._close()
+
+
+@contextlib.contextmanager
+def _alone(lock_file: IO[bytes] | None, *, wait: bool = True) -> Iterator[None]:
+    """Hold the lock file.
+
+    Raises:
+        BlockingIOError: someone else holds it, and *wait* is false.
+    """
+    if lock_file is None or fcntl is None:
+        yield
+        return
+    fcntl.flock(lock_file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        yield
+    finally:
+        fcntl.flock(lock_file, fcntl.LOCK_UN)
+
+
+def _shut(sql: sqlite3.Connection | None, lock_file: IO[bytes] | None) -> None:
+    """Close both; the last connection's own checkpoint runs under the lock."""
+    if sql is not None:
+        with _alone(lock_file):
+            sql.close()
+    if lock_file is not None:
+        lock_file.close()

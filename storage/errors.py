@@ -1,0 +1,58 @@
+"""What can go wrong with a store.
+
+StoreError
+├── StoreMissing      there is no database at that path
+├── StoreForeign      the file is not ours (or no database at all)
+├── StoreTooNew       written by a newer version than this one
+├── StoreDamaged      the file or a row in it does not hold what was written
+├── StoreBusy         another process holds the database longer than we wait
+└── StoreUnwritable   no permission, read-only or full disk
+
+Each carries the path it is about. What SQLite raises is mapped in one place,
+``storage.connection.translated``.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "StoreBusy",
+    "StoreDamaged",
+    "StoreError",
+    "StoreForeign",
+    "StoreMissing",
+    "StoreTooNew",
+    "StoreUnwritable",
+]
+
+
+class StoreError(Exception):
+    """A store could not do what it was asked to."""
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+        """The file that the error is about, empty for a store in memory."""
+
+
+class StoreMissing(StoreError):
+    """There is no database at that path."""
+
+
+class StoreForeign(StoreError):
+    """The file belongs to another program, or is no database."""
+
+
+class StoreTooNew(StoreError):
+    """The database was written by a newer version of this program."""
+
+
+class StoreDamaged(StoreError):
+    """What is read back is not what was written."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the database for longer than we wait."""
+
+
+class StoreUnwritable(StoreError):
+    """The database cannot be written: permission, read-only, or a full disk."""

@@ -1,0 +1,212 @@
+"""Searching: the full-text indexes and the scan.
+
+The indexes are contentless: a row is the number of a message (its current
+version), or minus the number of a superseded version, or the number of a
+node. The words are in the log, so a broken index can be made again from it,
+and a write never fails because of it: the index is then marked and search
+falls back to the scan.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+
+from .canon import decode
+from .migrations import INDEXES
+from .records import Filter, Hit, Node
+from .text import indexable, searchable
+from .uids import pack_uid, unpack_uid
+
+__all__ = [
+    "add_messages",
+    "add_node",
+    "check",
+    "next_texts",
+    "node_text",
+    "rebuild",
+    "replace_message",
+    "search",
+    "search_nodes",
+]
+
+
+def add_messages(sql: sqlite3.Connection, texts: Sequence[tuple[int, str]]) -> None:
+    """Index new messages, as (number, searchable text)."""
+    _guarded(
+        sql,
+        "INSERT INTO message_index (rowid, text) VALUES (?, ?)",
+        [(number, indexable(text)) for number, text in texts],
+    )
+
+
+def replace_message(sql: sqlite3.Connection, message: int, old_body: bytes, version: int, text: str) -> None:
+    """Index a new current version; the old one moves to minus *version*."""
+    old = indexable(searchable(decode(old_body)))
+    _guarded(
+        sql, "INSERT INTO message_index (message_index, rowid, text) VALUES ('delete', ?, ?)", [(message, old)]
+    )
+    _guarded(
+        sql, "INSERT INTO message_index (rowid, text) VALUES (?, ?)", [(-version, old), (message, indexable(text))]
+    )
+
+
+def add_node(sql: sqlite3.Connection, node: Node) -> None:
+    """Index a summary node; frames only repeat what others say."""
+    if node.kind == "frame":
+        return
+    (number,) = sql.execute("SELECT id FROM nodes WHERE uid = ?", [pack_uid(node.uid)]).fetchone()
+    _guarded(sql, "INSERT INTO node_index (rowid, text) VALUES (?, ?)", [(number, indexable(node_text(node)))])
+
+
+def node_text(node: Node) -> str:
+    """What of a node can be searched: its topic, its hints and its longest text."""
+    longest = node.texts[max(node.texts)] if node.texts else ""
+    return "\n".join([node.topic, *node.hints, longest])
+
+
+def _guarded(sql: sqlite3.Connection, statement: str, rows: Sequence[tuple[int, str]]) -> None:
+    """Write to an index; if that fails, keep the message and mark the index."""
+    sql.execute("SAVEPOINT search_index")
+    try:
+        sql.executemany(statement, rows)
+    except sqlite3.DatabaseError as error:
+        sql.execute("ROLLBACK TO search_index")
+        sql.execute(
+            "INSERT OR REPLACE INTO memory VALUES ('', 'index_broken', ?)", [f'"{type(error).__name__}"']
+        )
+    sql.execute("RELEASE search_index")
+
+
+def check(sql: sqlite3.Connection) -> dict[str, str]:
+    """What is wrong with the indexes."""
+    wrong = {}
+    if sql.execute("SELECT 1 FROM memory WHERE session = '' AND name = 'index_broken'").fetchone():
+        wrong["index"] = "The search index failed on a write. Searching reads the log instead, more slowly."
+    for name in INDEXES:
+        try:
+            sql.execute(f"INSERT INTO {name} ({name}) VALUES ('integrity-check')")
+        except sqlite3.DatabaseError:
+            wrong[name] = "The search index is damaged."
+    return wrong
+
+
+def rebuild(sql: sqlite3.Connection, path: str) -> int:
+    """Make both indexes again from what is stored, in the caller's transaction; returns the number of rows."""
+    from . import graph_tables, log_tables
+
+    for name, statement in INDEXES.items():
+        sql.execute(f"DROP TABLE IF EXISTS {name}")
+        sql.execute(statement)
+    sql.execute("DELETE FROM memory WHERE session = '' AND name = 'index_broken'")
+    rows, before = 0, 1 << 62
+    old = {(message, version): -number for number, message, version in sql.execute("SELECT id, message, version FROM versions")}
+    while batch := next_texts(sql, Filter(), before, 500, path):
+        add_messages(sql, [(old.get((number, version), number), text) for number, version, text in batch])
+        rows, before = rows + len(batch), batch[-1][0]
+    numbers = sql.execute("SELECT uid FROM nodes WHERE kind != 'frame'").fetchall()
+    for node in graph_tables.by_uid(sql, [unpack_uid(uid) for (uid,) in numbers]):
+        add_node(sql, node)
+        rows += 1
+    return rows
+
+
+# queries
+
+
+def _match(words: Sequence[str], phrases: Sequence[str]) -> str:
+    """An expression that no input can break: every term is a quoted string."""
+    terms = [indexable(term).strip() for term in (*words, *phrases)]
+    return " OR ".join(f'"{term.replace(chr(34), chr(34) * 2)}"' for term in terms if _TOKEN.search(term))
+
+
+_TOKEN = re.compile(r"\w")
+
+
+def search(
+    sql: sqlite3.Connection, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
+) -> list[Hit]:
+    """Messages that hold any of the terms, best first; a message once, however many versions match."""
+    match = _match(words, phrases)
+    if not match:
+        return []
+    condition, values = _condition(where)
+    hits = [
+        Hit(-rank, message=number)
+        for number, rank in sql.execute(
+            "SELECT m.id, bm25(message_index) FROM message_index f JOIN messages m ON m.id = f.rowid"
+            f" WHERE message_index MATCH ?{condition} ORDER BY 2, 1 DESC LIMIT ?",
+            [match, *values, limit],
+        )
+    ]
+    hits += [
+        Hit(-rank, message=number, version=version)
+        for number, version, rank in sql.execute(
+            "SELECT m.id, v.version, bm25(message_index) FROM message_index f JOIN versions v ON v.id = -f.rowid"
+            f" JOIN messages m ON m.id = v.message WHERE message_index MATCH ? AND f.rowid < 0{condition}"
+            " ORDER BY 3, 1 DESC LIMIT ?",
+            [match, *values, limit],
+        )
+    ]
+    best: dict[int, Hit] = {}
+    for hit in sorted(hits, key=lambda hit: -hit.score):
+        best.setdefault(hit.message or 0, hit)
+    return list(best.values())[:limit]
+
+
+def search_nodes(
+    sql: sqlite3.Connection, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
+) -> list[Hit]:
+    """Summary nodes that hold any of the terms, best first."""
+    match = _match(words, phrases)
+    if not match:
+        return []
+    lines = "" if where.lines is None else f" AND n.line IN ({','.join('?' * len(where.lines))})"
+    rows = sql.execute(
+        "SELECT n.uid, bm25(node_index) FROM node_index f JOIN nodes n ON n.id = f.rowid"
+        f" WHERE node_index MATCH ?{lines} ORDER BY 2, n.id DESC LIMIT ?",
+        [match, *(where.lines or ()), limit],
+    )
+    return [Hit(-rank, node=unpack_uid(uid)) for uid, rank in rows]
+
+
+def _condition(where: Filter) -> tuple[str, list[object]]:
+    """SQL for *where*, over ``messages m``."""
+    parts: list[str] = []
+    values: list[object] = []
+    if where.lines is not None:
+        marks = ",".join("?" * len(where.lines))
+        parts.append(f"EXISTS (SELECT 1 FROM entries e WHERE e.message = m.id AND e.line IN ({marks}))")
+        values += where.lines
+    if where.roles:
+        parts.append(f"m.role IN ({','.join('?' * len(where.roles))})")
+        values += where.roles
+    if where.tool:
+        parts.append("' ' || m.tool || ' ' LIKE '% ' || ? || ' %'")
+        values.append(where.tool)
+    if where.since is not None:
+        parts.append("m.time >= ?")
+        values.append(where.since)
+    if where.until is not None:
+        parts.append("m.time <= ?")
+        values.append(where.until)
+    return "".join(f" AND {part}" for part in parts), values
+
+
+def next_texts(
+    sql: sqlite3.Connection, where: Filter, before: int, limit: int, path: str
+) -> list[tuple[int, int, str]]:
+    """Searchable texts of the messages before number *before*, newest first, all versions of each."""
+    from . import log_tables
+
+    condition, values = _condition(where)
+    rows = sql.execute(
+        f"SELECT m.id, m.version FROM messages m WHERE m.id < ?{condition} ORDER BY m.id DESC LIMIT ?",
+        [before, *values, limit],
+    ).fetchall()
+    wanted = [(number, version) for number, newest in rows for version in range(newest, 0, -1)]
+    return [
+        (message.id, message.version, searchable(decode(message.body)))
+        for message in log_tables.read(sql, wanted, path)
+    ]

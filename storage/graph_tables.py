@@ -1,0 +1,140 @@
+"""Statements on the graph: nodes, and edges to what they stand for."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from .records import Node, Source
+from .uids import pack_uid, unpack_uid
+
+__all__ = ["by_source", "by_uid", "counts", "on_lines", "over", "put", "stands_for"]
+
+_PACKED = (
+    "topic", "hints", "sufficient", "first_seq", "last_seq", "first_turn", "last_turn", "messages", "source_tokens",
+)  # fmt: skip
+_NODE = "SELECT id, uid, kind, line, source_key, depth, degraded, time, data FROM nodes "
+
+
+def put(sql: sqlite3.Connection, node: Node) -> bool:
+    """Store *node*; False if it was there."""
+    data = {name: getattr(node, name) for name in _PACKED}
+    data["texts"] = {str(level): text for level, text in node.texts.items()}
+    row = sql.execute(
+        "INSERT INTO nodes (uid, kind, line, source_key, depth, degraded, time, data) VALUES (?,?,?,?,?,?,?,?)"
+        " ON CONFLICT (uid) DO NOTHING RETURNING id",
+        [
+            pack_uid(node.uid), node.kind, node.line, node.source_key, node.depth, node.degraded, node.time,
+            json.dumps(data),
+        ],
+    ).fetchone()  # fmt: skip
+    if row is None:
+        return False
+    numbers = _numbers(sql, [source.node for source in node.sources if source.node])
+    sql.executemany(
+        "INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (row[0], place, source.message, source.version, numbers.get(source.node or ""), source.level)
+            for place, source in enumerate(node.sources)
+        ],
+    )
+    return True
+
+
+def _numbers(sql: sqlite3.Connection, uids: Sequence[str]) -> dict[str, int]:
+    return {
+        uid: row[0]
+        for uid in uids
+        if (row := sql.execute("SELECT id FROM nodes WHERE uid = ?", [pack_uid(uid)]).fetchone())
+    }
+
+
+def _load(sql: sqlite3.Connection, rows: Sequence[tuple]) -> list[Node]:
+    nodes = []
+    for number, uid, kind, line, source_key, depth, degraded, time, data in rows:
+        edges = sql.execute(
+            "SELECT e.message, e.version, n.uid, e.level FROM edges e LEFT JOIN nodes n ON n.id = e.source"
+            " WHERE e.node = ? ORDER BY e.place",
+            [number],
+        )
+        sources = tuple(
+            Source(message, version, None if source is None else unpack_uid(source), level)
+            for message, version, source, level in edges
+        )
+        rest = json.loads(data)
+        rest["texts"] = {int(level): text for level, text in rest["texts"].items()}
+        rest["hints"] = tuple(rest["hints"])
+        nodes.append(
+            Node(
+                uid=unpack_uid(uid), kind=kind, line=line, source_key=source_key, depth=depth, degraded=degraded,
+                time=time, sources=sources, **rest,
+            )
+        )  # fmt: skip
+    return nodes
+
+
+def by_uid(sql: sqlite3.Connection, uids: Sequence[str]) -> list[Node]:
+    """The nodes with these uids, in that order."""
+    rows = [row for uid in uids if (row := sql.execute(f"{_NODE} WHERE uid = ?", [pack_uid(uid)]).fetchone())]
+    return _load(sql, rows)
+
+
+def by_source(sql: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Node]:
+    """The best node for each source key: not degraded, then the first committed."""
+    found = {}
+    for key in keys:
+        row = sql.execute(f"{_NODE} WHERE source_key = ? ORDER BY degraded != '', id LIMIT 1", [key]).fetchone()
+        if row is not None:
+            found[key] = _load(sql, [row])[0]
+    return found
+
+
+def on_lines(sql: sqlite3.Connection, lines: Sequence[int], kinds: Sequence[str]) -> list[Node]:
+    """All nodes of these kinds made on these lines, oldest first."""
+    marks = ",".join("?" * len(lines)), ",".join("?" * len(kinds))
+    rows = sql.execute(
+        f"{_NODE} WHERE line IN ({marks[0]}) AND kind IN ({marks[1]}) ORDER BY id", [*lines, *kinds]
+    ).fetchall()
+    return _load(sql, rows)
+
+
+def over(sql: sqlite3.Connection, messages: Sequence[int]) -> dict[int, str]:
+    """The newest node with each message among its sources."""
+    found = {}
+    for start in range(0, len(messages), 500):
+        part = messages[start : start + 500]
+        rows = sql.execute(
+            "SELECT e.message, n.uid FROM edges e JOIN nodes n ON n.id = e.node"
+            f" WHERE e.message IN ({','.join('?' * len(part))}) ORDER BY n.id",
+            part,
+        )
+        found.update((message, unpack_uid(uid)) for message, uid in rows)
+    return found
+
+
+def stands_for(sql: sqlite3.Connection, uid: str) -> list[tuple[int, int]]:
+    """(message, version) pairs under a node, in order: a walk from left to right."""
+    row = sql.execute("SELECT id FROM nodes WHERE uid = ?", [pack_uid(uid)]).fetchone()
+    result: list[tuple[int, int]] = []
+    stack = [row[0]] if row else []
+    pending: list[tuple[int | None, int, int | None]] = [(None, 0, number) for number in stack]
+    while pending:
+        message, version, node = pending.pop()
+        if node is None:
+            if message is not None:
+                result.append((message, version))
+            continue
+        edges = sql.execute("SELECT message, version, source FROM edges WHERE node = ? ORDER BY place DESC", [node])
+        pending.extend(edges.fetchall())
+    return result
+
+
+def counts(sql: sqlite3.Connection, line: int | None) -> tuple[dict[int, int], int]:
+    """(number of summary nodes by depth, number of degraded ones)."""
+    where, values = ("", []) if line is None else (" AND line = ?", [line])
+    rows = sql.execute(
+        f"SELECT depth, count(*) FROM nodes WHERE kind != 'frame'{where} GROUP BY depth ORDER BY depth", values
+    ).fetchall()
+    degraded = sql.execute(f"SELECT count(*) FROM nodes WHERE degraded != ''{where}", values).fetchone()[0]
+    return dict(rows), degraded

@@ -1,0 +1,223 @@
+"""Statements on the log: messages, their versions and their places on lines.
+
+Each function takes the connection of a block that is already locked (and, to
+write, already in a transaction).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Sequence
+
+from . import fts, payloads
+from .canon import digest
+from .errors import StoreDamaged
+from .records import Draft, Entry, Message
+from .uids import pack_uid, unpack_uid
+
+__all__ = [
+    "append",
+    "counts",
+    "entries",
+    "known",
+    "next_messages",
+    "places",
+    "read",
+    "revise",
+    "touch",
+]
+
+#: Distance of two order keys: room for twenty insertions between any two rows, halving each time.
+GAP = 1 << 20
+
+_ENTRY = (
+    "SELECT m.id, e.seq, m.uid, m.role, e.turn, m.key, m.digest, m.version, m.tokens, e.withdrawn"
+    " FROM entries e JOIN messages m ON m.id = e.message WHERE "
+)
+_CHUNK = 500
+
+
+def touch(sql: sqlite3.Connection, line: int) -> None:
+    """Say that the line changed."""
+    sql.execute("UPDATE lines SET revision = revision + 1 WHERE line = ?", [line])
+
+
+def places(sql: sqlite3.Connection, line: int, count: int, after: int | None) -> list[int]:
+    """Order keys for *count* rows behind *after* (None: at the end), ascending."""
+    if after is None:
+        row = sql.execute("SELECT seq FROM entries WHERE line = ? ORDER BY seq DESC LIMIT 1", [line]).fetchone()
+        start = row[0] if row else 0
+        return list(range(start + GAP, start + GAP * (count + 1), GAP))
+    row = sql.execute("SELECT seq FROM entries WHERE line = ? AND seq > ? ORDER BY seq LIMIT 1", [line, after]).fetchone()
+    if row is None:
+        return list(range(after + GAP, after + GAP * (count + 1), GAP))
+    room = (row[0] - after) // (count + 1)
+    if room == 0:
+        raise StoreDamaged(f"No room left for {count} rows between two rows of line {line}.")
+    return [after + room * (n + 1) for n in range(count)]
+
+
+def append(sql: sqlite3.Connection, line: int, drafts: Sequence[tuple[Draft, int]], after: int | None) -> list[Entry]:
+    """Store new messages; see ``storage.protocol.Store.append``."""
+    if not drafts:
+        return []
+    seqs = places(sql, line, len(drafts), after)
+    (last,) = sql.execute("SELECT ifnull(max(id), 0) FROM messages").fetchone()
+    rows, texts, made = [], [], []
+    for number, (seq, (draft, turn)) in enumerate(zip(seqs, drafts, strict=True), last + 1):
+        skeleton, refs = _stow(sql, draft.body)
+        rows.append(
+            (number, pack_uid(draft.uid), draft.role, draft.time, draft.digest, draft.key, draft.tokens, draft.tool, skeleton, refs)
+        )
+        texts.append((number, draft.text))
+        made.append(
+            Entry(number, seq, draft.uid, draft.role, turn, draft.key, draft.digest, 1, draft.tokens)
+        )
+    sql.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)", rows)
+    sql.executemany(
+        "INSERT INTO entries VALUES (?, ?, ?, ?, 0)", [(line, entry.seq, entry.id, entry.turn) for entry in made]
+    )
+    fts.add_messages(sql, texts)
+    touch(sql, line)
+    return made
+
+
+def _stow(sql: sqlite3.Connection, body: bytes) -> tuple[bytes, str | None]:
+    skeleton, refs, large = payloads.split(body)
+    for name, data in large.items():
+        key = bytes.fromhex(name)
+        if sql.execute("SELECT 1 FROM payloads WHERE digest = ?", [key]).fetchone() is None:
+            sql.execute("INSERT INTO payloads VALUES (?, ?, ?)", [key, len(data), payloads.shrink(data)])
+    return skeleton, json.dumps(refs) if refs else None
+
+
+def revise(sql: sqlite3.Connection, message: int, draft: Draft) -> None:
+    """Make *draft* the current version of *message*."""
+    old = read(sql, [(message, 0)], "")[0]
+    version = sql.execute(
+        "INSERT INTO versions (message, version, digest, body, refs)"
+        " SELECT id, version, digest, body, refs FROM messages WHERE id = ? RETURNING id",
+        [message],
+    ).fetchone()[0]
+    fts.replace_message(sql, message, old.body, version, draft.text)
+    skeleton, refs = _stow(sql, draft.body)
+    sql.execute(
+        "UPDATE messages SET version = version + 1, digest = ?, key = ?, tokens = ?, tool = ?, body = ?, refs = ?"
+        " WHERE id = ?",
+        [draft.digest, draft.key, draft.tokens, draft.tool, skeleton, refs, message],
+    )
+
+
+def entries(
+    sql: sqlite3.Connection, where: str, values: Sequence[object], *, order: str = "e.seq", extra: Sequence[object] = ()
+) -> list[Entry]:
+    """Entries that fulfil the condition."""
+    rows = sql.execute(f"{_ENTRY}{where} ORDER BY {order}", [*values, *extra])
+    return [
+        Entry(number, seq, unpack_uid(uid), role, turn, key, mark, version, tokens, bool(withdrawn))
+        for number, seq, uid, role, turn, key, mark, version, tokens, withdrawn in rows
+    ]
+
+
+def known(sql: sqlite3.Connection, uids: Sequence[str]) -> dict[str, int]:
+    """Our numbers of the messages that these uids name."""
+    found: dict[str, int] = {}
+    for start in range(0, len(uids), _CHUNK):
+        part = [pack_uid(uid) for uid in uids[start : start + _CHUNK]]
+        marks = ",".join("?" * len(part))
+        for table, column in (("aliases", "message"), ("messages", "id")):
+            rows = sql.execute(f"SELECT uid, {column} FROM {table} WHERE uid IN ({marks})", part)
+            found.update((unpack_uid(uid), number) for uid, number in rows)
+    return found
+
+
+def read(sql: sqlite3.Connection, wanted: Sequence[tuple[int, int]], path: str) -> list[Message]:
+    """Messages with their bodies, in the order asked for.
+
+    Raises:
+        StoreDamaged: a message, a version or a payload is not there.
+    """
+    current = _rows(sql, [number for number, _ in wanted])
+    result = []
+    for number, version in wanted:
+        row = current.get(number)
+        if row is None:
+            raise StoreDamaged(f"Message {number} is missing from {path}. Run `hermes lcm verify`.", path)
+        uid, role, time, newest, mark, tool, body, refs = row
+        if version not in (0, newest):
+            old = sql.execute(
+                "SELECT digest, body, refs FROM versions WHERE message = ? AND version = ?", [number, version]
+            ).fetchone()
+            if old is None:
+                raise StoreDamaged(f"Version {version} of message {unpack_uid(uid)} is missing from {path}.", path)
+            mark, body, refs = old
+        whole = _whole(sql, body, refs, f"Message {unpack_uid(uid)} in {path}")
+        result.append(
+            Message(number, unpack_uid(uid), role, whole, mark, version or newest, newest, time, tool)
+        )
+    return result
+
+
+def _rows(sql: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, tuple]:
+    ids = list(dict.fromkeys(numbers))
+    found = {}
+    for start in range(0, len(ids), _CHUNK):
+        part = ids[start : start + _CHUNK]
+        rows = sql.execute(
+            "SELECT id, uid, role, time, version, digest, tool, body, refs FROM messages"
+            f" WHERE id IN ({','.join('?' * len(part))})",
+            part,
+        )
+        found.update((row[0], row[1:]) for row in rows)
+    return found
+
+
+def _whole(sql: sqlite3.Connection, body: bytes, refs: str | None, name: str) -> bytes:
+    if refs is None:
+        return body
+    try:
+        references = json.loads(refs)
+        texts = {}
+        for _, payload in references:
+            row = sql.execute("SELECT data FROM payloads WHERE digest = ?", [bytes.fromhex(payload)]).fetchone()
+            if row is not None:
+                texts[payload] = payloads.swell(row[0])
+        return payloads.join(body, references, texts)
+    except (ValueError, KeyError, TypeError, IndexError, zlib.error) as error:
+        raise StoreDamaged(f"{name} has a damaged payload. Run `hermes lcm verify`.") from error
+
+
+def next_messages(sql: sqlite3.Connection, line: int | None, after: int, limit: int) -> list[tuple[int, int]]:
+    """(number, number of its newest version) of the messages that follow *after* in number."""
+    if line is None:
+        rows = sql.execute("SELECT id, version FROM messages WHERE id > ? ORDER BY id LIMIT ?", [after, limit])
+    else:
+        rows = sql.execute(
+            "SELECT id, version FROM messages WHERE id > ? AND EXISTS"
+            " (SELECT 1 FROM entries WHERE message = id AND line = ?) ORDER BY id LIMIT ?",
+            [after, line, limit],
+        )
+    return rows.fetchall()
+
+
+def counts(sql: sqlite3.Connection, line: int | None) -> tuple[int, int, int, int]:
+    """(sessions, messages, withdrawn, superseded versions) of a line, or of all."""
+    if line is None:
+        one = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM messages),"
+        one += " (SELECT count(*) FROM entries WHERE withdrawn), (SELECT count(*) FROM versions)"
+        row = sql.execute(one).fetchone()
+    else:
+        row = sql.execute(
+            "SELECT (SELECT count(*) FROM sessions WHERE line = :line), count(*), ifnull(sum(withdrawn), 0),"
+            " (SELECT count(*) FROM versions JOIN entries USING (message) WHERE line = :line)"
+            " FROM entries WHERE line = :line",
+            {"line": line},
+        ).fetchone()
+    return row  # type: ignore[no-any-return]
+
+
+def same(body: bytes, mark: bytes) -> bool:
+    """Whether *body* is what *mark* was taken from."""
+    return digest(body) == mark

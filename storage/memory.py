@@ -1,0 +1,338 @@
+"""The store without a file: the executable specification of every other.
+
+It serves sessions that must leave no trace, and says by its shortness what a
+backend has to do. Searching is a plain BM25 over words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .canon import decode
+from .errors import StoreDamaged
+from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
+from .text import indexable, searchable
+
+__all__ = ["MemoryStore"]
+
+_GAP = 1 << 20
+_WORD = re.compile(r"\w+")
+
+
+@dataclass
+class _Kept:
+    """A message with all its versions; the last is current."""
+
+    uid: str
+    time: float
+    drafts: list[Draft]
+
+
+@dataclass
+class _Line:
+    base: int | None
+    revision: int = 0
+    places: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
+    """(message, turn, withdrawn) by order key."""
+
+
+class MemoryStore:
+    """A :class:`storage.protocol.Store` that lives as long as the object."""
+
+    path = ""
+
+    def __init__(self) -> None:
+        self._mutex = threading.RLock()
+        self._sessions: dict[str, Session] = {}
+        self._lines: dict[int, _Line] = {}
+        self._messages: dict[int, _Kept] = {}
+        self._uids: dict[str, int] = {}
+        self._nodes: dict[str, Node] = {}
+        self._memory: dict[tuple[str, str], Any] = {}
+        self._passes: list[Pass] = []
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        with self._mutex:
+            yield
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    # sessions and lines
+
+    def session(self, name: str) -> Session | None:
+        return self._sessions.get(name)
+
+    def open_session(self, name: str, *, parent: str = "", relation: str = "new") -> Session:
+        with self._mutex:
+            if name in self._sessions:
+                return self._sessions[name]
+            source = self._sessions.get(parent)
+            if source is not None and relation == "rotation":
+                line = source.line
+            else:
+                line = len(self._lines) + 1
+                base = source.line if source is not None and relation == "branch" else None
+                self._lines[line] = _Line(base, places=dict(self._lines[base].places) if base else {})
+            session = Session(name, line, parent, relation if source else "new", time.time())
+            self._sessions[name] = session
+            return session
+
+    def sessions(self) -> list[Session]:
+        return sorted(self._sessions.values(), key=lambda session: (session.created, session.name))
+
+    def lineage(self, line: int) -> tuple[int, ...]:
+        found: list[int] = []
+        at: int | None = line
+        while at is not None:
+            found.append(at)
+            at = self._lines[at].base
+        return tuple(found)
+
+    def revision(self, line: int) -> int:
+        return self._lines[line].revision if line in self._lines else 0
+
+    # messages
+
+    def append(self, line: int, drafts: Sequence[tuple[Draft, int]], *, after: int | None = None) -> list[Entry]:
+        with self._mutex:
+            seqs = self._seqs(line, len(drafts), after)
+            for draft, _ in drafts:
+                if draft.uid in self._uids:
+                    raise StoreDamaged(f"uid {draft.uid} is taken.")
+            numbers = range(len(self._messages) + 1, len(self._messages) + 1 + len(drafts))
+            for number, seq, (draft, turn) in zip(numbers, seqs, drafts, strict=True):
+                self._messages[number] = _Kept(draft.uid, draft.time, [draft])
+                self._uids[draft.uid] = number
+                self._lines[line].places[seq] = (number, turn, False)
+            self._lines[line].revision += 1
+            return [self._entry(line, seq) for seq in seqs]
+
+    def _seqs(self, line: int, count: int, after: int | None) -> list[int]:
+        places = self._lines[line].places
+        if after is None:
+            after = max(places, default=0)
+        following = min((seq for seq in places if seq > after), default=None)
+        room = _GAP if following is None else (following - after) // (count + 1)
+        if room == 0:
+            raise StoreDamaged(f"No room left for {count} rows between two rows of line {line}.")
+        return [after + room * (n + 1) for n in range(count)]
+
+    def link(self, line: int, messages: Sequence[tuple[int, int]]) -> list[Entry]:
+        with self._mutex:
+            seqs = self._seqs(line, len(messages), None)
+            for seq, (message, turn) in zip(seqs, messages, strict=True):
+                self._lines[line].places[seq] = (message, turn, False)
+            self._lines[line].revision += 1
+            return [self._entry(line, seq) for seq in seqs]
+
+    def revise(self, line: int, message: int, draft: Draft) -> None:
+        with self._mutex:
+            self._messages[message].drafts.append(draft)
+            self._lines[line].revision += 1
+
+    def rename(self, line: int, message: int, uid: str) -> None:
+        with self._mutex:
+            self._messages[message].uid = uid
+            self._uids[uid] = message
+            self._lines[line].revision += 1
+
+    def alias(self, message: int, uid: str) -> None:
+        with self._mutex:
+            self._uids.setdefault(uid, message)
+
+    def withdraw(self, line: int, seqs: Iterable[int], *, withdrawn: bool) -> None:
+        with self._mutex:
+            for seq in seqs:
+                message, turn, _ = self._lines[line].places[seq]
+                self._lines[line].places[seq] = (message, turn, withdrawn)
+            self._lines[line].revision += 1
+
+    def renumber(self, line: int, turns: Sequence[tuple[int, int]]) -> None:
+        with self._mutex:
+            for seq, turn in turns:
+                message, _, withdrawn = self._lines[line].places[seq]
+                self._lines[line].places[seq] = (message, turn, withdrawn)
+            self._lines[line].revision += 1
+
+    def _entry(self, line: int, seq: int) -> Entry:
+        number, turn, withdrawn = self._lines[line].places[seq]
+        kept = self._messages[number]
+        now = kept.drafts[-1]
+        return Entry(
+            number, seq, kept.uid, kept.drafts[0].role, turn, now.key, now.digest, len(kept.drafts), now.tokens, withdrawn
+        )
+
+    def entries(self, line: int, *, first: int = 0, last: int | None = None) -> list[Entry]:
+        with self._mutex:
+            places = self._lines[line].places if line in self._lines else {}
+            return [self._entry(line, seq) for seq in sorted(places) if first <= seq and (last is None or seq <= last)]
+
+    def tail(self, line: int, limit: int, *, before: int | None = None) -> list[Entry]:
+        found = [entry for entry in self.entries(line) if before is None or entry.seq < before]
+        return found[-limit:] if limit else []
+
+    def turns(self, line: int, first: int, last: int) -> list[Entry]:
+        return [entry for entry in self.entries(line) if first <= entry.turn <= last]
+
+    def known(self, uids: Iterable[str]) -> dict[str, int]:
+        return {uid: self._uids[uid] for uid in uids if uid in self._uids}
+
+    def placed(self, line: int, messages: Iterable[int]) -> list[Entry]:
+        wanted = set(messages)
+        return [entry for entry in self.entries(line) if entry.id in wanted]
+
+    def read(self, wanted: Sequence[tuple[int, int]]) -> list[Message]:
+        return [self._message(number, version) for number, version in wanted]
+
+    def _message(self, number: int, version: int) -> Message:
+        kept = self._messages.get(number)
+        if kept is None or version > len(kept.drafts):
+            raise StoreDamaged(f"Message {number} is missing.")
+        draft = kept.drafts[version - 1]
+        return Message(
+            number, kept.uid, kept.drafts[0].role, draft.body, draft.digest, version or len(kept.drafts),
+            len(kept.drafts), kept.time, kept.drafts[-1 if not version else version - 1].tool,
+        )  # fmt: skip
+
+    def stream(self, line: int | None = None) -> Iterator[Message]:
+        on_line = None if line is None else {entry.id for entry in self.entries(line)}
+        for number in sorted(self._messages):
+            if on_line is None or number in on_line:
+                for version in range(1, len(self._messages[number].drafts) + 1):
+                    yield self._message(number, version)
+
+    # nodes
+
+    def put_node(self, node: Node) -> None:
+        with self._mutex:
+            self._nodes.setdefault(node.uid, node)
+
+    def nodes(self, uids: Sequence[str]) -> list[Node]:
+        return [self._nodes[uid] for uid in uids if uid in self._nodes]
+
+    def nodes_for(self, source_keys: Sequence[str]) -> dict[str, Node]:
+        wanted, found = set(source_keys), {}
+        for node in sorted(self._nodes.values(), key=lambda node: node.degraded != ""):
+            if node.source_key in wanted:
+                found.setdefault(node.source_key, node)
+        return found
+
+    def nodes_on(self, lines: Sequence[int], *, kinds: Sequence[str] = ("leaf", "condensed")) -> list[Node]:
+        return [node for node in self._nodes.values() if node.line in lines and node.kind in kinds]
+
+    def over(self, messages: Sequence[int]) -> dict[int, str]:
+        wanted = set(messages)
+        return {
+            source.message: node.uid
+            for node in self._nodes.values()
+            for source in node.sources
+            if source.message in wanted
+        }
+
+    def stands_for(self, uid: str) -> list[tuple[int, int]]:
+        result: list[tuple[int, int]] = []
+        for source in self._nodes[uid].sources if uid in self._nodes else ():
+            if source.message is not None:
+                result.append((source.message, source.version))
+            elif source.node is not None:
+                result += self.stands_for(source.node)
+        return result
+
+    # looking things up
+
+    def resolve(self, prefix: str) -> list[tuple[str, str]]:
+        messages = {self._messages[number].uid for uid, number in self._uids.items() if uid.startswith(prefix)}
+        nodes = [uid for uid in self._nodes if uid.startswith(prefix)]
+        return [*(("message", uid) for uid in sorted(messages)), *(("node", uid) for uid in nodes)][:10]
+
+    def search(self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int) -> list[Hit]:
+        texts = {(number, version): text for number, version, text in self.texts(where)}
+        best: dict[int, Hit] = {}
+        for (number, version), score in _ranked(texts, words, phrases):
+            newest = version == len(self._messages[number].drafts)
+            best.setdefault(number, Hit(score, message=number, version=0 if newest else version))
+        return list(best.values())[:limit]
+
+    def search_nodes(self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int) -> list[Hit]:
+        texts = {
+            node.uid: "\n".join([node.topic, *node.hints, *list(node.texts.values())[-1:]])
+            for node in self._nodes.values()
+            if node.kind != "frame" and (where.lines is None or node.line in where.lines)
+        }
+        return [Hit(score, node=uid) for uid, score in _ranked(texts, words, phrases)][:limit]
+
+    def texts(self, where: Filter) -> Iterator[tuple[int, int, str]]:
+        for number in sorted(self._messages, reverse=True):
+            kept = self._messages[number]
+            if self._passes_filter(number, kept, where):
+                for version in range(len(kept.drafts), 0, -1):
+                    yield number, version, searchable(decode(kept.drafts[version - 1].body))
+
+    def _passes_filter(self, number: int, kept: _Kept, where: Filter) -> bool:
+        return (
+            (where.lines is None or any(self.placed(line, [number]) for line in where.lines))
+            and (not where.roles or kept.drafts[0].role in where.roles)
+            and (not where.tool or where.tool in kept.drafts[-1].tool.split(" "))
+            and (where.since is None or kept.time >= where.since)
+            and (where.until is None or kept.time <= where.until)
+        )
+
+    # what is remembered beside the log
+
+    def remember(self, session: str, name: str, value: Any) -> None:
+        self._memory[session, name] = value
+
+    def recall(self, session: str, name: str) -> Any:
+        return self._memory.get((session, name))
+
+    def record_pass(self, done: Pass) -> None:
+        self._passes.append(replace(done))
+
+    def passes(self, sessions: Sequence[str] | None = None) -> list[Pass]:
+        return [done for done in self._passes if sessions is None or done.session in sessions]
+
+    def totals(self, line: int | None = None) -> Totals:
+        with self._mutex:
+            lines = [line] if line is not None else list(self._lines)
+            places = [place for each in lines for place in self._lines[each].places.values()]
+            numbers = {place[0] for place in places} if line is not None else set(self._messages)
+            nodes = [node for node in self._nodes.values() if node.line in lines]
+            return Totals(
+                sessions=sum(session.line in lines for session in self._sessions.values()),
+                messages=len(numbers),
+                withdrawn=sum(place[2] for place in places),
+                versions=sum(len(self._messages[number].drafts) - 1 for number in numbers),
+                nodes=dict(sorted(Counter(node.depth for node in nodes if node.kind != "frame").items())),
+                degraded=sum(node.degraded != "" for node in nodes),
+                bytes=0,
+            )
+
+    def check(self) -> Mapping[str, str]:
+        return {}
+
+    def reindex(self) -> int:
+        return sum(len(kept.drafts) for kept in self._messages.values()) + len(self._nodes)
+
+
+def _ranked(texts: Mapping[Any, str], words: Sequence[str], phrases: Sequence[str]) -> list[tuple[Any, float]]:
+    """BM25 with the usual k1 = 1.2 and b = 0.75 (Robertson and Zaragoza 2009)."""
+    terms = [" ".join(_WORD.findall(indexable(term).lower())) for term in (*words, *phrases)]
+    bags = {key: f" {' '.join(_WORD.findall(indexable(text).lower()))} " for key, text in texts.items()}
+    mean = sum(map(len, bags.values())) / len(bags) if bags else 1.0
+    scores: Counter[Any] = Counter()
+    for term in filter(None, terms):
+        counts = {key: bag.count(f" {term} ") for key, bag in bags.items() if f" {term} " in bag}
+        weight = math.log(1 + (len(bags) - len(counts) + 0.5) / (len(counts) + 0.5))
+        for key, count in counts.items():
+            scores[key] += weight * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(bags[key]) / mean))
+    return sorted(scores.items(), key=lambda item: -item[1])

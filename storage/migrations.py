@@ -1,0 +1,115 @@
+"""The tables, and every step that ever led to them.
+
+A migration is recorded by its name and never edited afterwards. Natural keys
+and our own message numbers only, so that another database needs no
+translation. A uid of 32 hex characters is kept as 16 bytes, any other as text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlite_utils import Migrations
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+__all__ = ["APPLICATION_ID", "INDEXES", "MIGRATIONS"]
+
+#: "LCM1" in the file's header: says whose database this is.
+APPLICATION_ID = 0x4C434D31
+
+MIGRATIONS = Migrations("lcm")
+
+_INDEX = "tokenize='porter unicode61 remove_diacritics 2', content=''"
+
+INDEXES = {
+    "message_index": f"CREATE VIRTUAL TABLE message_index USING fts5(text, {_INDEX})",
+    "node_index": f"CREATE VIRTUAL TABLE node_index USING fts5(text, {_INDEX})",
+}
+"""Full-text indexes by name. Contentless: the text is in the log, which can rebuild them."""
+
+_TABLES = """
+CREATE TABLE lines (
+    line INTEGER PRIMARY KEY,
+    base INTEGER,              -- the line this one was branched from
+    revision INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE sessions (
+    name TEXT PRIMARY KEY,
+    line INTEGER NOT NULL REFERENCES lines,
+    parent TEXT NOT NULL,
+    relation TEXT NOT NULL,
+    created REAL NOT NULL
+);
+CREATE TABLE messages (        -- the current version of each message
+    id INTEGER PRIMARY KEY,
+    uid NOT NULL UNIQUE,
+    role TEXT NOT NULL,
+    time REAL NOT NULL,
+    version INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    key BLOB NOT NULL,
+    tokens INTEGER NOT NULL,
+    tool TEXT NOT NULL,
+    body BLOB NOT NULL,        -- canonical JSON, large strings taken out
+    refs TEXT                  -- where they belong: [[path, digest], ...]
+);
+CREATE TABLE versions (        -- those before
+    id INTEGER PRIMARY KEY,
+    message INTEGER NOT NULL REFERENCES messages,
+    version INTEGER NOT NULL,
+    digest BLOB NOT NULL,
+    body BLOB NOT NULL,
+    refs TEXT,
+    UNIQUE (message, version)
+);
+CREATE TABLE aliases (uid NOT NULL PRIMARY KEY, message INTEGER NOT NULL REFERENCES messages) WITHOUT ROWID;
+CREATE TABLE payloads (digest BLOB PRIMARY KEY, size INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE entries (
+    line INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    message INTEGER NOT NULL,
+    turn INTEGER NOT NULL,
+    withdrawn INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (line, seq)
+) WITHOUT ROWID;
+CREATE INDEX entries_by_message ON entries (message);
+CREATE TABLE nodes (
+    id INTEGER PRIMARY KEY,
+    uid NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    source_key TEXT NOT NULL,
+    depth INTEGER NOT NULL,
+    degraded TEXT NOT NULL,
+    time REAL NOT NULL,
+    data TEXT NOT NULL         -- the rest of the record, as JSON
+);
+CREATE INDEX nodes_by_source ON nodes (source_key);
+CREATE INDEX nodes_by_line ON nodes (line, kind);
+CREATE TABLE edges (
+    node INTEGER NOT NULL REFERENCES nodes,
+    place INTEGER NOT NULL,
+    message INTEGER,
+    version INTEGER NOT NULL DEFAULT 0,
+    source INTEGER,            -- id of a node
+    level INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (node, place)
+) WITHOUT ROWID;
+CREATE INDEX edges_by_message ON edges (message) WHERE message IS NOT NULL;
+CREATE TABLE memory (session TEXT, name TEXT, value TEXT NOT NULL, PRIMARY KEY (session, name)) WITHOUT ROWID;
+CREATE TABLE passes (id INTEGER PRIMARY KEY, session TEXT NOT NULL, data TEXT NOT NULL);
+CREATE INDEX passes_by_session ON passes (session);
+"""
+
+
+@MIGRATIONS()
+def m001_messages_lines_nodes(db: Database) -> None:
+    """The first schema: a log of messages, lines over it, a graph over the lines."""
+    for statement in _TABLES.split(";\n"):
+        if statement.strip():
+            db.conn.execute(statement)
+    for statement in INDEXES.values():
+        db.conn.execute(statement)
+    db.conn.execute(f"PRAGMA application_id = {APPLICATION_ID}")

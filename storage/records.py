@@ -1,0 +1,197 @@
+"""What a store takes and gives: plain, frozen values.
+
+A *message* is kept once and has versions. A *line* is the order in which
+messages stand in one conversation; sessions that a host rotated share a line,
+a branch starts with its parent's. A *node* stands for a run of messages, or
+of other nodes. All uids are strings, all times Unix seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = [
+    "Draft",
+    "Entry",
+    "Filter",
+    "Hit",
+    "Message",
+    "Node",
+    "Pass",
+    "Session",
+    "Source",
+    "Totals",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A message, or a new version of one, on its way into the store."""
+
+    uid: str
+    """The host's uid, or one that we minted."""
+    role: str
+    body: bytes
+    """Canonical JSON of the whole message."""
+    text: str
+    """What can be searched of it."""
+    key: bytes
+    """Identity for hosts that give no uid: equal keys are the same words by the same role."""
+    digest: bytes
+    """Digest over ``body``."""
+    time: float
+    tokens: int
+    tool: str = ""
+    """Names of the tools it calls or answers for, separated by blanks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A message's place on a line, without its body."""
+
+    id: int
+    """Our own number of the message, the same on every line."""
+    seq: int
+    """Order key on the line: ascending, with gaps."""
+    uid: str
+    role: str
+    turn: int
+    """1-indexed; 0 before the first user message."""
+    key: bytes
+    digest: bytes
+    version: int
+    """Number of the current version, from 1."""
+    tokens: int
+    withdrawn: bool = False
+    """No longer in the host's conversation (undo); still kept and found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message with its body, in one version."""
+
+    id: int
+    uid: str
+    role: str
+    body: bytes
+    digest: bytes
+    version: int
+    versions: int
+    """How many versions there are; the last is current."""
+    time: float
+    """When it was first stored."""
+    tool: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One of the things that a node stands for, in order."""
+
+    message: int | None = None
+    """Our number of a message; exactly one of ``message`` and ``node`` is set."""
+    version: int = 0
+    node: str | None = None
+    level: int = 0
+    """For a frame: the size at which it shows the node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Stands for a contiguous run of messages; immutable once stored."""
+
+    uid: str
+    kind: str
+    """``leaf``: has messages among its sources; ``condensed``: only nodes;
+    ``frame``: what one summary row shows, not a summary itself."""
+    line: int
+    """The line it was made on."""
+    source_key: str
+    """Digest over the sources (and, of a frame, their levels): what was asked for."""
+    depth: int
+    """0 for a leaf of messages, one more than its deepest node source otherwise."""
+    texts: Mapping[int, str]
+    """The text at each level, by level in tokens. Empty for a frame."""
+    topic: str
+    hints: tuple[str, ...]
+    sufficient: int
+    """The level at which nothing important is missing."""
+    degraded: str
+    """Why the text is extracted and not written by a model; empty if it is not."""
+    first_seq: int
+    last_seq: int
+    first_turn: int
+    last_turn: int
+    messages: int
+    """How many messages it stands for."""
+    source_tokens: int
+    time: float
+    sources: tuple[Source, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A host's session id and the line that it stands on."""
+
+    name: str
+    line: int
+    parent: str
+    """The session it was rotated or branched from, or empty."""
+    relation: str
+    """``new``, ``rotation`` or ``branch``."""
+    created: float
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which messages a search may return."""
+
+    lines: tuple[int, ...] | None = None
+    """None: every line of the database."""
+    roles: tuple[str, ...] = ()
+    tool: str = ""
+    since: float | None = None
+    until: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A message or a node that a search found; higher scores are better."""
+
+    score: float
+    message: int | None = None
+    node: str | None = None
+    version: int = 0
+    """Version of the message that matched; 0 means the current one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One run of ``compress()`` that changed the list."""
+
+    time: float
+    session: str
+    tokens_before: int
+    tokens_after: int
+    rows_before: int
+    rows_after: int
+    frame: str
+    """uid of the frame that the new summary row stands for, or empty."""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How much a store, or one line of it, holds."""
+
+    sessions: int
+    messages: int
+    withdrawn: int
+    versions: int
+    """Superseded versions kept beside the current ones."""
+    nodes: Mapping[int, int]
+    """Number of summary nodes (frames left out) by depth."""
+    degraded: int
+    bytes: int
+    """Size on disk, 0 for a store in memory."""

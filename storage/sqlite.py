@@ -1,0 +1,309 @@
+"""The store in a SQLite file: messages, lines and what is remembered beside them.
+
+Nodes are in ``storage.graph_tables``, searching in ``storage.fts``; both work
+on the connection that is opened here. What each method promises is written in
+``storage.protocol``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import fts, graph_tables, log_tables
+from .connection import Connection
+from .errors import StoreError
+from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
+from .uids import pack_uid, prefix_range, unpack_uid
+
+__all__ = ["SqliteStore"]
+
+
+class SqliteStore:
+    """A :class:`storage.protocol.Store` in one file."""
+
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        self.path = str(path)
+        self._connection = Connection(path, create=create)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        with self._connection.writing():
+            yield
+
+    def close(self) -> None:
+        self._connection.close()
+
+    # sessions and lines
+
+    def session(self, name: str) -> Session | None:
+        with self._connection.reading() as sql:
+            row = sql.execute("SELECT name, line, parent, relation, created FROM sessions WHERE name = ?", [name])
+            found = row.fetchone()
+        return Session(*found) if found else None
+
+    def open_session(self, name: str, *, parent: str = "", relation: str = "new") -> Session:
+        with self._connection.writing() as sql:
+            if found := self.session(name):
+                return found
+            source = self.session(parent) if parent else None
+            if source is not None and relation == "rotation":
+                line = source.line
+            else:
+                base = source.line if source is not None and relation == "branch" else None
+                line = sql.execute("INSERT INTO lines (base) VALUES (?) RETURNING line", [base]).fetchone()[0]
+                sql.execute(
+                    "INSERT INTO entries SELECT ?, seq, message, turn, withdrawn FROM entries WHERE line = ?",
+                    [line, base],
+                )
+            session = Session(name, line, parent, relation if source else "new", time.time())
+            sql.execute(
+                "INSERT INTO sessions VALUES (?, ?, ?, ?, ?)",
+                [name, line, parent, session.relation, session.created],
+            )
+            return session
+
+    def sessions(self) -> list[Session]:
+        with self._connection.reading() as sql:
+            rows = sql.execute("SELECT name, line, parent, relation, created FROM sessions ORDER BY created, name")
+            return [Session(*row) for row in rows]
+
+    def lineage(self, line: int) -> tuple[int, ...]:
+        with self._connection.reading() as sql:
+            rows = sql.execute(
+                "WITH RECURSIVE up(line, base, n) AS (SELECT line, base, 0 FROM lines WHERE line = ?"
+                " UNION ALL SELECT lines.line, lines.base, n + 1 FROM lines JOIN up ON lines.line = up.base)"
+                " SELECT line FROM up ORDER BY n",
+                [line],
+            )
+            return tuple(row[0] for row in rows)
+
+    def revision(self, line: int) -> int:
+        with self._connection.reading() as sql:
+            row = sql.execute("SELECT revision FROM lines WHERE line = ?", [line]).fetchone()
+        return row[0] if row else 0
+
+    # messages
+
+    def append(self, line: int, drafts: Sequence[tuple[Draft, int]], *, after: int | None = None) -> list[Entry]:
+        with self._connection.writing() as sql:
+            return log_tables.append(sql, line, drafts, after)
+
+    def link(self, line: int, messages: Sequence[tuple[int, int]]) -> list[Entry]:
+        with self._connection.writing() as sql:
+            seqs = log_tables.places(sql, line, len(messages), None)
+            sql.executemany(
+                "INSERT INTO entries VALUES (?, ?, ?, ?, 0)",
+                [(line, seq, message, turn) for seq, (message, turn) in zip(seqs, messages, strict=True)],
+            )
+            log_tables.touch(sql, line)
+            return log_tables.entries(sql, "e.line = ? AND e.seq >= ?", [line, seqs[0]]) if seqs else []
+
+    def revise(self, line: int, message: int, draft: Draft) -> None:
+        with self._connection.writing() as sql:
+            log_tables.revise(sql, message, draft)
+            log_tables.touch(sql, line)
+
+    def rename(self, line: int, message: int, uid: str) -> None:
+        with self._connection.writing() as sql:
+            (old,) = sql.execute("SELECT uid FROM messages WHERE id = ?", [message]).fetchone()
+            sql.execute("DELETE FROM aliases WHERE uid = ? AND message = ?", [pack_uid(uid), message])
+            sql.execute("UPDATE messages SET uid = ? WHERE id = ?", [pack_uid(uid), message])
+            sql.execute("INSERT OR IGNORE INTO aliases VALUES (?, ?)", [old, message])
+            log_tables.touch(sql, line)
+
+    def alias(self, message: int, uid: str) -> None:
+        with self._connection.writing() as sql:
+            sql.execute("INSERT OR IGNORE INTO aliases VALUES (?, ?)", [pack_uid(uid), message])
+
+    def withdraw(self, line: int, seqs: Iterable[int], *, withdrawn: bool) -> None:
+        with self._connection.writing() as sql:
+            sql.executemany(
+                "UPDATE entries SET withdrawn = ? WHERE line = ? AND seq = ?",
+                [(int(withdrawn), line, seq) for seq in seqs],
+            )
+            log_tables.touch(sql, line)
+
+    def renumber(self, line: int, turns: Sequence[tuple[int, int]]) -> None:
+        with self._connection.writing() as sql:
+            sql.executemany(
+                "UPDATE entries SET turn = ? WHERE line = ? AND seq = ?", [(turn, line, seq) for seq, turn in turns]
+            )
+            log_tables.touch(sql, line)
+
+    def entries(self, line: int, *, first: int = 0, last: int | None = None) -> list[Entry]:
+        with self._connection.reading() as sql:
+            end = (1 << 62) if last is None else last
+            return log_tables.entries(sql, "e.line = ? AND e.seq BETWEEN ? AND ?", [line, first, end])
+
+    def tail(self, line: int, limit: int, *, before: int | None = None) -> list[Entry]:
+        with self._connection.reading() as sql:
+            end = (1 << 62) if before is None else before
+            return log_tables.entries(
+                sql, "e.line = ? AND e.seq < ?", [line, end], order="e.seq DESC LIMIT ?", extra=[limit]
+            )[::-1]
+
+    def turns(self, line: int, first: int, last: int) -> list[Entry]:
+        with self._connection.reading() as sql:
+            return log_tables.entries(sql, "e.line = ? AND e.turn BETWEEN ? AND ?", [line, first, last])
+
+    def known(self, uids: Iterable[str]) -> dict[str, int]:
+        with self._connection.reading() as sql:
+            return log_tables.known(sql, list(uids))
+
+    def placed(self, line: int, messages: Iterable[int]) -> list[Entry]:
+        wanted = list(messages)
+        with self._connection.reading() as sql:
+            found = [
+                entry
+                for part in _parts(wanted)
+                for entry in log_tables.entries(
+                    sql, f"e.line = ? AND e.message IN ({_marks(part)})", [line, *part]
+                )
+            ]
+        return sorted(found, key=lambda entry: entry.seq)
+
+    def read(self, wanted: Sequence[tuple[int, int]]) -> list[Message]:
+        with self._connection.reading() as sql:
+            return log_tables.read(sql, wanted, self.path)
+
+    def stream(self, line: int | None = None) -> Iterator[Message]:
+        last = 0
+        while True:
+            with self._connection.reading() as sql:
+                batch = log_tables.next_messages(sql, line, last, 200)
+                wanted = [(message, version) for message, versions in batch for version in range(1, versions + 1)]
+                messages = log_tables.read(sql, wanted, self.path)
+            if not batch:
+                return
+            yield from messages
+            last = batch[-1][0]
+
+    # nodes
+
+    def put_node(self, node: Node) -> None:
+        with self._connection.writing() as sql:
+            if graph_tables.put(sql, node):
+                fts.add_node(sql, node)
+
+    def nodes(self, uids: Sequence[str]) -> list[Node]:
+        with self._connection.reading() as sql:
+            return graph_tables.by_uid(sql, uids)
+
+    def nodes_for(self, source_keys: Sequence[str]) -> dict[str, Node]:
+        with self._connection.reading() as sql:
+            return graph_tables.by_source(sql, source_keys)
+
+    def nodes_on(self, lines: Sequence[int], *, kinds: Sequence[str] = ("leaf", "condensed")) -> list[Node]:
+        with self._connection.reading() as sql:
+            return graph_tables.on_lines(sql, lines, kinds)
+
+    def over(self, messages: Sequence[int]) -> dict[int, str]:
+        with self._connection.reading() as sql:
+            return graph_tables.over(sql, messages)
+
+    def stands_for(self, uid: str) -> list[tuple[int, int]]:
+        with self._connection.reading() as sql:
+            return graph_tables.stands_for(sql, uid)
+
+    # looking things up
+
+    def resolve(self, prefix: str) -> list[tuple[str, str]]:
+        found: dict[tuple[str, str], None] = {}
+        with self._connection.reading() as sql:
+            for kind, table, column in (("message", "messages", "id"), ("node", "nodes", "id"), ("alias", "aliases", "message")):
+                for low, high in prefix_range(prefix):
+                    rows = sql.execute(
+                        f"SELECT uid, {column} FROM {table} WHERE uid >= ? AND uid < ? LIMIT 10", [low, high]
+                    ).fetchall()
+                    for uid, number in rows:
+                        name = uid
+                        if kind == "alias":
+                            (name,) = sql.execute("SELECT uid FROM messages WHERE id = ?", [number]).fetchone()
+                        found["node" if kind == "node" else "message", unpack_uid(name)] = None
+        return list(found)[:10]
+
+    def search(self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int) -> list[Hit]:
+        with self._connection.reading() as sql:
+            return fts.search(sql, words, phrases, where, limit)
+
+    def search_nodes(self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int) -> list[Hit]:
+        with self._connection.reading() as sql:
+            return fts.search_nodes(sql, words, phrases, where, limit)
+
+    def texts(self, where: Filter) -> Iterator[tuple[int, int, str]]:
+        before = 1 << 62
+        while True:
+            with self._connection.reading() as sql:
+                batch = fts.next_texts(sql, where, before, 200, self.path)
+            if not batch:
+                return
+            yield from batch
+            before = batch[-1][0]
+
+    # what is remembered beside the log
+
+    def remember(self, session: str, name: str, value: Any) -> None:
+        with self._connection.writing() as sql:
+            sql.execute(
+                "INSERT OR REPLACE INTO memory VALUES (?, ?, ?)", [session, name, json.dumps(value)]
+            )
+
+    def recall(self, session: str, name: str) -> Any:
+        with self._connection.reading() as sql:
+            row = sql.execute("SELECT value FROM memory WHERE session = ? AND name = ?", [session, name]).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def record_pass(self, done: Pass) -> None:
+        data = {name: getattr(done, name) for name in Pass.__slots__ if name != "session"}
+        with self._connection.writing() as sql:
+            sql.execute("INSERT INTO passes (session, data) VALUES (?, ?)", [done.session, json.dumps(data)])
+
+    def passes(self, sessions: Sequence[str] | None = None) -> list[Pass]:
+        where = "" if sessions is None else f"WHERE session IN ({_marks(sessions)})"
+        with self._connection.reading() as sql:
+            rows = sql.execute(f"SELECT session, data FROM passes {where} ORDER BY id", list(sessions or ())).fetchall()
+        return [Pass(session=session, **json.loads(data)) for session, data in rows]
+
+    def totals(self, line: int | None = None) -> Totals:
+        with self._connection.reading() as sql:
+            counts = log_tables.counts(sql, line)
+            nodes, degraded = graph_tables.counts(sql, line)
+        return Totals(*counts, nodes=nodes, degraded=degraded, bytes=self._size())
+
+    def reindex(self) -> int:
+        with self._connection.writing() as sql:
+            return fts.rebuild(sql, self.path)
+
+    def _size(self) -> int:
+        size = 0
+        for name in (self.path, f"{self.path}-wal"):
+            with contextlib.suppress(OSError):
+                size += os.stat(name).st_size  # noqa: PTH116
+        return size
+
+    def check(self) -> Mapping[str, str]:
+        wrong: dict[str, str] = {}
+        try:
+            with self._connection.reading() as sql:
+                rows = sql.execute("PRAGMA quick_check(5)").fetchall()
+                if rows != [("ok",)]:
+                    wrong["file"] = "; ".join(str(row[0]) for row in rows)
+                wrong.update(fts.check(sql))
+        except StoreError as error:
+            wrong["file"] = str(error)
+        return wrong
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ",".join("?" * len(values))
+
+
+def _parts(values: Sequence[int], size: int = 500) -> Iterator[Sequence[int]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]

@@ -1,0 +1,112 @@
+"""What of a message can be searched: every word a person or a tool put there.
+
+Content parts, tool names, tool arguments, reasoning. Not the base64 of images:
+it would fill the index with noise. The index gets the text with a space
+around each character of a script that is written without spaces, so that
+one character of Chinese is a token, and a word of it a phrase.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+__all__ = ["content_text", "indexable", "searchable", "tool_names"]
+
+#: Han, kana, Hangul, Thai, Lao, Khmer, Myanmar: scripts without spaces between words.
+_UNSPACED = re.compile(
+    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff])"
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_TEXT_KEYS = ("text", "input_text", "output_text", "refusal", "filename", "file_name", "name")
+_REASONING_KEYS = ("reasoning", "reasoning_content", "reasoning_text", "thinking")
+
+
+def content_text(content: Any) -> str:
+    """The words of a message's ``content``, whatever its shape."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, list):
+        return "\n".join(filter(None, (_part_text(part) for part in content)))
+    if isinstance(content, dict):
+        return _part_text(content)
+    return str(content)
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Mapping):
+        return "" if part is None else str(part)
+    texts = [part[key] for key in _TEXT_KEYS if isinstance(part.get(key), str)]
+    inner = part.get("content")
+    if isinstance(inner, str | list):
+        texts.append(content_text(inner))
+    return "\n".join(texts)
+
+
+def searchable(message: Mapping[str, Any]) -> str:
+    """All that can be searched of *message*, one line break between its parts."""
+    content = message.get("content")
+    if isinstance(content, str) and len(message) == 2:  # role and content: nine of ten
+        return content
+    parts = [content_text(content)]
+    for key in _REASONING_KEYS:
+        value = message.get(key)
+        if isinstance(value, str) and value and value not in parts:
+            parts.append(value)
+    name = message.get("tool_name") or message.get("name")
+    if isinstance(name, str):
+        parts.append(name)
+    for name, arguments in _calls(message):
+        parts.append(f"{name} {arguments}")
+    return "\n".join(filter(None, parts))
+
+
+def _calls(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if isinstance(function, Mapping):
+            arguments = function.get("arguments")
+            yield str(function.get("name") or ""), _arguments_text(arguments)
+
+
+def _arguments_text(arguments: Any) -> str:
+    if isinstance(arguments, str):
+        if "\\" not in arguments:
+            return arguments
+        try:
+            value = json.loads(arguments)
+        except ValueError:
+            return arguments
+        return json.dumps(value, ensure_ascii=False) if not isinstance(value, dict) else _flat(value)
+    return json.dumps(arguments, ensure_ascii=False, default=repr) if arguments else ""
+
+
+def _flat(value: Mapping[str, Any]) -> str:
+    """Arguments with their escapes undone, so that a path or a line of code is found as it reads."""
+    return " ".join(
+        f"{key}: {item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)}"
+        for key, item in value.items()
+    )
+
+
+def tool_names(message: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the tools that *message* calls, or of the one that it is a result of."""
+    name = message.get("tool_name") or (message.get("name") if message.get("role") == "tool" else None)
+    called = (called for called, _ in _calls(message) if called)
+    return tuple(dict.fromkeys([*([name] if isinstance(name, str) else []), *called]))
+
+
+def indexable(text: str) -> str:
+    """*text* as the index takes it: no NUL, no lone surrogate, unspaced scripts spaced."""
+    if text.isascii():
+        return text.replace("\0", " ") if "\0" in text else text
+    text = _SURROGATE.sub(" ", text.replace("\0", " "))
+    return _UNSPACED.sub(r" \1 ", text)

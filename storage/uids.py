@@ -1,0 +1,30 @@
+"""How uids are kept: 16 bytes where they are 32 hex characters, else as they are."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["pack_uid", "prefix_range", "unpack_uid"]
+
+_HEX32 = re.compile(r"[0-9a-f]{32}\Z")
+_HEX = re.compile(r"[0-9a-f]+\Z")
+
+
+def pack_uid(uid: str) -> bytes | str:
+    """The value that stands for *uid* in a table."""
+    return bytes.fromhex(uid) if _HEX32.match(uid) else uid
+
+
+def unpack_uid(value: bytes | str) -> str:
+    """The inverse of :func:`pack_uid`."""
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def prefix_range(prefix: str) -> list[tuple[bytes | str, bytes | str]]:
+    """Half-open ranges of stored values that may begin with *prefix*, for each form a uid is kept in."""
+    ranges: list[tuple[bytes | str, bytes | str]] = [(prefix, prefix + "\U0010ffff")]
+    if len(prefix) <= 32 and _HEX.match(prefix):
+        low = bytes.fromhex(prefix.ljust(32, "0"))
+        high = bytes.fromhex(prefix.ljust(32, "f"))
+        ranges.append((low, high + b"\0"))
+    return ranges
