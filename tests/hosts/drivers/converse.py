@@ -8,6 +8,17 @@ import time
 from common import give, make_agent, public, read_job
 
 
+def wait_for_children() -> None:
+    """Delegated work runs on threads of its own; nothing is known before it has ended."""
+    from tools.async_delegation import list_async_delegations
+
+    deadline = time.monotonic() + 60
+    while any(d.get("status") in ("queued", "running") for d in list_async_delegations()):
+        if time.monotonic() > deadline:
+            raise TimeoutError("a delegated agent does not end")
+        time.sleep(0.05)
+
+
 class Witness:
     """Remembers each distinct row once, and which rows the list held after each turn."""
 
@@ -55,6 +66,7 @@ def main() -> None:
         result = agent.run_conversation(text, conversation_history=history)
         history = result["messages"]
         witness.turn(agent, result, time.monotonic() - began)
+        wait_for_children()
     about = {
         "engine": engine.name,
         "class": type(engine).__name__,

@@ -30,7 +30,7 @@ def faults_of(rows: Iterable[Row]) -> list[str]:
     """What a strict provider would refuse: unanswered or orphaned tool rows, double roles."""
     faults: list[str] = []
     waiting: list[str] = []
-    before = "system"
+    before = ""
     for place, row in enumerate(rows):
         role = row["role"]
         if role == "tool":
