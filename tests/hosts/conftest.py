@@ -11,7 +11,7 @@ import pytest
 # These modules are shared by the tests of this folder and by nothing else.
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from hostkit import GENERATIONS, find_host
+from hostkit import GENERATIONS, HermesHome, find_host
 
 
 def pytest_configure(config):
@@ -29,4 +29,18 @@ def host(request):
             f".venvs/{request.param}): nothing is known about it. scripts/test installs it."
         )
         pytest.fail(said) if os.environ.get("CI") == "true" else pytest.skip(said)
+    found.clean()  # a run that was killed may have left its copy
     return found
+
+
+@pytest.fixture
+def make_home(host, tmp_path):
+    """Make a home of *host* for the model at a URL; the host itself is clean afterwards."""
+    homes: list[HermesHome] = []
+
+    def make(url: str) -> HermesHome:
+        homes.append(HermesHome(tmp_path / f"home{len(homes)}", host, url))
+        return homes[-1]
+
+    yield make
+    host.clean()

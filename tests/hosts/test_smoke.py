@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hostkit import HermesHome
 from lcm.demo.model import Call, Reply, Script, ScriptedModel, Turn
 
 ASK = Turn(
@@ -13,10 +12,10 @@ ASK = Turn(
 
 
 @pytest.mark.parametrize("command", [["-z"], ["chat", "-Q", "-q"]], ids=["z", "chat-q"])
-def test_hermes_answers_with_our_engine(host, tmp_path, command):
+def test_hermes_answers_with_our_engine(make_home, command):
     """``hermes -z`` and ``hermes chat -q`` offer lcm_grep to the model and answer its call."""
     with ScriptedModel(Script([ASK])) as model:
-        home = HermesHome(tmp_path, host, model.url)
+        home = make_home(model.url)
         home.install()
         done = home.hermes(*command, ASK.user)
         assert done.returncode == 0, done.stderr

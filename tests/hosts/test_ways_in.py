@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from hostkit import HermesHome, Way
+from hostkit import Way
 from hostkit.host import ROOT
 from lcm.demo.model import Reply, Script, ScriptedModel, Turn
 
@@ -18,8 +18,8 @@ def model():
 
 
 @pytest.fixture
-def home(host, tmp_path, model):
-    return HermesHome(tmp_path, host, model.url)
+def home(make_home, model):
+    return make_home(model.url)
 
 
 @pytest.mark.parametrize("way", list(Way), ids=lambda way: way.name.lower())
@@ -66,7 +66,7 @@ def test_the_commands_come_with_it(home):
     assert not home.database.exists()
 
 
-def test_hermes_itself_installs_it(home, tmp_path):
+def test_hermes_itself_installs_it(home):
     """`hermes plugins install` takes the repository; only the older host can do it offline."""
     if home.host.is_new:
         pytest.skip("the newer host downloads a Python of its own before it installs anything")

@@ -60,31 +60,13 @@ class HermesHome:
         return self.path / "lcm" / "lcm.db"
 
     def install(self, way: Way = Way.HOME) -> None:
-        """Put the plugin where *way* says; the host's environment stays as it is."""
+        """Put the plugin where *way* says."""
         if way is Way.HOME:
             copy_plugin(ROOT, self.path / "plugins" / "lcm")
         elif way is Way.HOST:
-            self._python_path.append(str(self._host_folder()))
+            copy_plugin(ROOT, self.host.engine_folder)
         else:
             self._python_path.append(str(self._distribution()))
-
-    def _host_folder(self) -> Path:
-        """The host's package ``plugins`` once more, with one engine added.
-
-        Found before the original, it shows what a file in the host's own folder would,
-        and several tests can share the environment.
-        """
-        original = self.host.site_packages / "plugins"
-        copy = self.folder / "overlay" / "plugins"
-        (copy / "context_engine").mkdir(parents=True)
-        for entry in original.iterdir():
-            if entry.name not in ("context_engine", "__pycache__"):
-                (copy / entry.name).symlink_to(entry)
-        for entry in (original / "context_engine").iterdir():
-            if entry.is_file():
-                shutil.copy(entry, copy / "context_engine" / entry.name)
-        copy_plugin(ROOT, copy / "context_engine" / "lcm")
-        return copy.parent
 
     def _distribution(self) -> Path:
         """The wheel of this clone, unpacked with its metadata, as pip does it."""

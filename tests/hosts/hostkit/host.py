@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,15 @@ class Host:
     @property
     def site_packages(self) -> Path:
         return next(self.environment.glob("lib/python3*/site-packages"))
+
+    @property
+    def engine_folder(self) -> Path:
+        """Where the host itself looks for an engine called lcm."""
+        return self.site_packages / "plugins" / "context_engine" / "lcm"
+
+    def clean(self) -> None:
+        """Leave no engine in the host's own folder: it would win over every other copy."""
+        shutil.rmtree(self.engine_folder, ignore_errors=True)
 
     @property
     def is_new(self) -> bool:
