@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Self
 
 MODEL = "scripted-model"
 SUMMARY_MODEL = "scripted-summary"
@@ -82,7 +82,9 @@ def summarise(text: str, max_chars: int = 900) -> str:
     and never blank.
     """
     lines = list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
-    weight = re.compile(r"[/_]\w|\d{2,}|\b(?:decide|because|must|never|error|fix)\w*", re.IGNORECASE)
+    weight = re.compile(
+        r"[/_]\w|\d{2,}|\b(?:decide|because|must|never|error|fix)\w*", re.IGNORECASE
+    )
     ranked = sorted(range(len(lines)), key=lambda i: (-len(weight.findall(lines[i][:200])), i))
     chosen: list[int] = []
     room = max_chars
@@ -179,7 +181,7 @@ class ScriptedModel(ThreadingHTTPServer):
         """What a client takes for ``base_url``."""
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
-    def __enter__(self) -> ScriptedModel:
+    def __enter__(self) -> Self:
         threading.Thread(target=self.serve_forever, daemon=True).start()
         return self
 

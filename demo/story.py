@@ -31,7 +31,9 @@ def night(number: int) -> str:
     rows = []
     for minute in range(0, 600, 2):
         volts = 11.6 + chance.random()
-        swell = chance.choice(["calm", "light swell", "heavy swell", "fog bank", "squall from west"])
+        swell = chance.choice(
+            ["calm", "light swell", "heavy swell", "fog bank", "squall from west"]
+        )
         rows.append(
             f"{18 + minute // 60:02d}:{minute % 60:02d} lamp {chance.randint(870, 930)} rpm"
             f" battery {volts:.2f} V {swell}"
@@ -158,7 +160,9 @@ def _quote(messages: list[Message]) -> Reply:
     said = " ".join(text_of(m.get("content")) for m in opened)
     place = said.find("The brass plate")
     end = said.find(".", place) + 1
-    return Reply(f"You told me on the first day: {said[place:end]}" if place >= 0 else "I found nothing.")
+    return Reply(
+        f"You told me on the first day: {said[place:end]}" if place >= 0 else "I found nothing."
+    )
 
 
 def recall() -> Turn:
@@ -171,8 +175,14 @@ def turns() -> list[Turn]:
     """The whole conversation; every user's text but 'ok' is said once."""
     first_day = _talk(
         [
-            ("We have two weeks to put the harbour light in order. Ready?", "Ready. Where do we begin?"),
-            (f"One thing before I forget it: {ODD_FACT} Odd, isn't it?", "It is. I will keep it in mind."),
+            (
+                "We have two weeks to put the harbour light in order. Ready?",
+                "Ready. Where do we begin?",
+            ),
+            (
+                f"One thing before I forget it: {ODD_FACT} Odd, isn't it?",
+                "It is. I will keep it in mind.",
+            ),
             ("ok", "Then let us look at the nights."),
         ]
     )
@@ -180,7 +190,7 @@ def turns() -> list[Turn]:
         [
             (
                 "Decide: one alarm for all relays, or one each?",
-                "One each. A single alarm would hide which relay is stuck, and that is what we look for.",
+                "One each. A single alarm would hide which relay is stuck.",
             ),
             ("ok", "Noted: one alarm for each relay."),
             (
@@ -220,7 +230,12 @@ def _chapter(number: int) -> str:
     """A chapter of the report: a long answer, about 2,000 characters."""
     chance = random.Random(SEED * 1000 + number)  # noqa: S311
     subjects = ["The lamp", "The battery", "The relay", "The fog horn", "The tide gauge"]
-    deeds = ["was measured twice", "kept its limit", "was repaired by hand", "failed once and recovered"]
+    deeds = [
+        "was measured twice",
+        "kept its limit",
+        "was repaired by hand",
+        "failed once and recovered",
+    ]
     lines = [
         f"{chance.choice(subjects)} {chance.choice(deeds)} in night {chance.randint(1, NIGHTS)}."
         for _ in range(140)

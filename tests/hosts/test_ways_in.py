@@ -87,7 +87,7 @@ def test_a_second_engine_does_not_push_ours_out(home):
     assert "lcm" in home.log()
 
 
-OTHER_ENGINE = '''
+OTHER_ENGINE = """
 from agent.context_engine import ContextEngine
 
 
@@ -106,4 +106,4 @@ class Other(ContextEngine):
 
 def register(ctx):
     ctx.register_context_engine(Other())
-'''
+"""

@@ -1,4 +1,4 @@
-"""Do in the real command line, without a terminal, what people do there: /new, /undo, /branch ..."""
+"""Do in the real command line, without a terminal, what people do: /new, /undo, /branch ..."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ def main() -> None:
     cli = HermesCLI(compact=True, **({"resume": job["session"]} if job.get("session") else {}))
     seen = []
     for verb, argument in job["actions"]:
-        if argument == "first session":
-            argument = seen[0]["session"]
-        act(cli, verb, argument)
+        act(cli, verb, seen[0]["session"] if argument == "first session" else argument)
         engine = cli.agent.context_compressor if cli.agent else None
         seen.append(
             {

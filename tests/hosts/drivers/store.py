@@ -1,4 +1,4 @@
-"""Open the plugin's database as another process would, and read back everything by the public tools."""
+"""Open the plugin's database as another process would; read it back by the public tools."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ class Reader:
         return found
 
     def grep(self, query: str, **more) -> list[dict]:
-        return [hit for page in self.pages("lcm_grep", query=query, **more) for hit in page["results"]]
+        return [
+            hit for page in self.pages("lcm_grep", query=query, **more) for hit in page["results"]
+        ]
 
 
 def main() -> None:
@@ -75,7 +77,9 @@ def main() -> None:
             "retrieve_conversation_history", start_turn=1, end_turn=MANY, detail_level="raw"
         )
         found = {query: reader.grep(query, **how) for query, how in job.get("queries", [])}
-        under = {uid: reader.messages("lcm_expand", uid=uid, detail="raw") for uid in job.get("uids", [])}
+        under = {
+            uid: reader.messages("lcm_expand", uid=uid, detail="raw") for uid in job.get("uids", [])
+        }
         status = reader.call("lcm_status")
         result[session] = {"messages": messages, "found": found, "under": under, "status": status}
         engine.close()
