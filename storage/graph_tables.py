@@ -12,7 +12,7 @@ from .uids import pack_uid, unpack_uid
 __all__ = ["by_source", "by_uid", "counts", "on_lines", "over", "put", "stands_for"]
 
 _PACKED = (
-    "topic", "hints", "sufficient", "first_seq", "last_seq", "first_turn", "last_turn", "messages", "source_tokens",
+    "topic", "hints", "sufficient", "first_seq", "last_seq", "first_turn", "last_turn", "messages", "lifted", "source_tokens",
 )  # fmt: skip
 _NODE = "SELECT id, uid, kind, line, source_key, depth, degraded, time, data FROM nodes "
 

@@ -157,6 +157,9 @@ class MemoryStore:
                 self._lines[line].places[seq] = (message, turn, withdrawn)
             self._lines[line].revision += 1
 
+    def withdrawn(self, line: int, *, last: int) -> list[Entry]:
+        return [entry for entry in self.entries(line, last=last) if entry.withdrawn]
+
     def renumber(self, line: int, turns: Sequence[tuple[int, int]]) -> None:
         with self._mutex:
             for seq, turn in turns:

@@ -75,6 +75,7 @@ CREATE TABLE entries (
     PRIMARY KEY (line, seq)
 ) WITHOUT ROWID;
 CREATE INDEX entries_by_message ON entries (message);
+CREATE INDEX entries_withdrawn ON entries (line, seq) WHERE withdrawn;
 CREATE TABLE nodes (
     id INTEGER PRIMARY KEY,
     uid NOT NULL UNIQUE,

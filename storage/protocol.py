@@ -76,6 +76,9 @@ class Store(Protocol):
     def withdraw(self, line: int, seqs: Iterable[int], *, withdrawn: bool) -> None:
         """Mark entries as withdrawn, or revoke that."""
 
+    def withdrawn(self, line: int, *, last: int) -> list[Entry]:
+        """The withdrawn entries with ``seq <= last``."""
+
     def renumber(self, line: int, turns: Sequence[tuple[int, int]]) -> None:
         """Set turn numbers: pairs of (seq, turn)."""
 

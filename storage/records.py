@@ -125,6 +125,9 @@ class Node:
     last_turn: int
     messages: int
     """How many messages it stands for."""
+    lifted: int
+    """Of a frame: our number of the user message that stands behind the summary
+    row although its turn is under it in part; 0 if there is none."""
     source_tokens: int
     time: float
     sources: tuple[Source, ...] = field(repr=False)

@@ -129,6 +129,10 @@ class SqliteStore:
             )
             log_tables.touch(sql, line)
 
+    def withdrawn(self, line: int, *, last: int) -> list[Entry]:
+        with self._connection.reading() as sql:
+            return log_tables.entries(sql, "e.line = ? AND e.seq <= ? AND e.withdrawn", [line, last])
+
     def renumber(self, line: int, turns: Sequence[tuple[int, int]]) -> None:
         with self._connection.writing() as sql:
             sql.executemany(

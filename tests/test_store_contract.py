@@ -47,7 +47,7 @@ def node(uid, line, sources, **kw):
         "uid": f"{uid:032x}", "kind": "leaf", "line": line, "source_key": f"k{uid}", "depth": 0,
         "texts": {15: "short", 50: f"a longer text about zebra{uid}"}, "topic": "animals", "hints": ("zebras",),
         "sufficient": 50, "degraded": "", "first_seq": 1, "last_seq": 9, "first_turn": 1, "last_turn": 2,
-        "messages": len(sources), "source_tokens": 10, "time": 1.0, "sources": tuple(sources),
+        "messages": len(sources), "lifted": 0, "source_tokens": 10, "time": 1.0, "sources": tuple(sources),
     }  # fmt: skip
     return Node(**(values | kw))
 
@@ -126,6 +126,7 @@ def test_withdrawn_is_a_mark_that_can_be_revoked(store):
     store.withdraw(line, [last.seq], withdrawn=True)
     assert [False, False, True] == [entry.withdrawn for entry in store.entries(line)]
     assert before != store.revision(line)
+    assert [last.id] == [entry.id for entry in store.withdrawn(line, last=last.seq)]
     assert 1 == store.totals(line).withdrawn
     store.withdraw(line, [last.seq], withdrawn=False)
     assert 0 == store.totals(line).withdrawn

@@ -1,0 +1,351 @@
+"""One pass: a host's list in, a smaller list out, everything that left it under nodes.
+
+Nodes are written before the list is returned, and are proposals until the
+host shows them back: a pass that the host throws away costs nothing the next
+time, because the same sources find the same nodes. No transaction is open
+while a summariser works.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..storage.canon import decode
+from ..storage.protocol import Store
+from ..storage.records import Entry, Node
+from .budget import Budget, budget_for
+from .cascade import choose_levels
+from .condense import next_run
+from .fit import fresh, stub
+from .ingest import Binding, Bound
+from .messages import is_system
+from .nodes import Item, frame_of, node_of, source_key
+from .planner import Cut, choose_cut
+from .renderer import HEAD, filler_row, render, summary_row
+from .segment import leaves
+from .settings import Settings
+from .source_text import source_text
+from .summarizer import Summarizer, Summary, SummaryRequest, summarize
+from .tokens import count_message, count_text
+from .validity import new_faults
+
+__all__ = ["Outcome", "PassRequest", "compact"]
+
+#: A summary takes at most this share of its source.
+_SHRINK = 3
+#: Seconds after which a pass makes no further model calls: the newer host gives up at 600.
+PASS_SECONDS = 240.0
+#: Tail budgets of the tries, as shares of the wanted one, until the result fits.
+_TRIES = (1.0, 0.5, 0.2, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class PassRequest:
+    """What the host asks for, and with what it can be done."""
+
+    settings: Settings
+    window: int
+    """Tokens of the model's context window."""
+    threshold_tokens: int
+    current_tokens: int | None
+    """What the host measured for the whole request; None if it did not say."""
+    force: bool
+    stamp: bool
+    """Whether our rows carry ``message_uid``: only where the host keeps it off the wire."""
+    summarizer: Summarizer | None = None
+    trusted: bool = False
+    """Whether the summariser is the caller's own function, and no model."""
+    focus: str = ""
+    memory: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a pass did."""
+
+    rows: Sequence[Any]
+    """The new list, or the very list that came in."""
+    changed: bool
+    before: int
+    """Tokens of the list that came in."""
+    after: int
+    reason: str = ""
+    """Why nothing changed."""
+    frame: Node | None = None
+    made: Sequence[Node] = field(default_factory=tuple)
+    """Nodes that this pass made (not those it found)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """A row that is not under a node yet."""
+
+    row: Any
+    bound: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """The list as it is: what is compacted already, and what follows."""
+
+    frame: Node | None
+    top: tuple[Node, ...]
+    """The nodes that the frame shows, oldest first."""
+    live: tuple[_Live, ...]
+    tokens: tuple[int, ...]
+
+
+def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> Outcome:
+    """Make the list of *binding* fit.
+
+    Raises:
+        StoreError: the store failed; the list stays as it is.
+    """
+    rows = binding.rows
+    sizes = [0 if not isinstance(row, dict) else count_message(row) for row in rows]
+    before = sum(sizes)
+    measured = max(request.current_tokens or 0, before)
+    if not request.force and measured <= request.threshold_tokens:
+        return Outcome(rows, changed=False, before=before, after=before, reason="the list is below the threshold")
+    budget = budget_for(
+        request.settings,
+        window=request.window,
+        threshold_tokens=request.threshold_tokens,
+        overhead=measured - before,
+        squeeze=before if request.force and measured <= request.threshold_tokens else None,
+    )
+    work = _Work(store, line, request, _scene(store, binding))
+    best: Outcome | None = None
+    for share in _TRIES:
+        tried = work.run(rows, before, _narrowed(budget, share))
+        if tried.changed and (best is None or tried.after < best.after):
+            best = tried
+        if not tried.changed and best is None and share == _TRIES[-1]:
+            best = tried
+        if best is not None and best.changed and best.after <= budget.limit:
+            break
+        if not tried.changed and before <= budget.limit:
+            best = best or tried
+            break
+    return replace(best or tried, made=tuple(work.made))
+
+
+def _narrowed(budget: Budget, share: float) -> Budget:
+    return replace(budget, tail=int(budget.tail * share), turns_tail=int(budget.turns_tail * share))
+
+
+def _scene(store: Store, binding: Binding) -> _Scene:
+    at = max((n for n, bound in enumerate(binding.bound) if bound.frame), default=-1)
+    frame, top = None, ()
+    if at >= 0:
+        (frame,) = store.nodes([binding.bound[at].frame])
+        top = tuple(store.nodes([source.node or "" for source in frame.sources]))
+    live = [
+        _Live(_alone(store, row, bound), bound)
+        for n, (row, bound) in enumerate(zip(binding.rows, binding.bound, strict=True))
+        if bound.kind == "system" or (bound.kind == "message" and n >= at)
+    ]
+    tokens = tuple(count_message(each.row) if isinstance(each.row, dict) else 0 for each in live)
+    return _Scene(frame, top, tuple(live), tokens)
+
+
+def _alone(store: Store, row: Any, bound: Bound) -> Any:
+    """The row without what of ours the host merged in front of it."""
+    if not bound.frame and not (isinstance(row, dict) and row.get("_compressed_summary")):
+        return row
+    (message,) = store.read([(bound.messages[-1], 0)])
+    return decode(message.body)
+
+
+class _Work:
+    """The tries of one pass over one scene; nodes made by one are there for the next."""
+
+    def __init__(self, store: Store, line: int, request: PassRequest, scene: _Scene) -> None:
+        self.store, self.line, self.request, self.scene = store, line, request, scene
+        self.made: list[Node] = []
+        self.deadline = clock.monotonic() + PASS_SECONDS
+
+    def run(self, rows: Sequence[Any], before: int, budget: Budget) -> Outcome:
+        """One try: cut, summarise, render."""
+        unchanged = Outcome(rows, changed=False, before=before, after=before, reason="there is nothing to compact")
+        live = self.scene.live
+        cut = choose_cut([each.row for each in live], self.scene.tokens, budget)
+        top, lifted = self._nodes(cut, budget)
+        kept = self._kept(cut)
+        systems = [each.row for each in live[: cut.keep_from] if is_system(each.row)]
+        if not top:
+            result, frame = [*systems, *kept], None
+        else:
+            fixed = sum(map(_size, systems)) + sum(map(_size, kept))
+            frame, text = self._frame(top, lifted, max(budget.target, fixed + budget.reserve) - fixed)
+            ours: list[Any] = [summary_row(frame, text, stamp=self.request.stamp)]
+            if kept and kept[0].get("role") == "user":
+                ours.append(filler_row())
+            result = [*systems, *ours, *kept]
+        after = sum(map(_size, result))
+        if after >= before:
+            return replace(unchanged, reason="the result would not be smaller")
+        if broken := new_faults(rows, result):
+            return replace(unchanged, reason=f"the result would be invalid: {', '.join(broken)}")
+        if frame is not None:
+            self.store.put_node(frame)
+        return Outcome(result, changed=True, before=before, after=after, frame=frame)
+
+    # rows
+
+    def _kept(self, cut: Cut) -> list[Any]:
+        live = self.scene.live
+        indexes = [*([cut.lifted] if cut.lifted is not None else []), *range(cut.keep_from, len(live))]
+        uids = self._uids([live[index].bound for index in cut.stubs])
+        return [
+            stub(live[index].row, uids[live[index].bound.messages[0]], cut.stubs[index])
+            if index in cut.stubs
+            else fresh(live[index].row)
+            for index in indexes
+        ]
+
+    def _uids(self, bounds: Sequence[Bound]) -> dict[int, str]:
+        wanted = [(bound.messages[0], 0) for bound in bounds]
+        return {message.id: message.uid for message in self.store.read(wanted)} if wanted else {}
+
+    # nodes
+
+    def _nodes(self, cut: Cut, budget: Budget) -> tuple[list[Node], int]:
+        """The nodes that the new summary row shows, and our number of the lifted user message."""
+        top, groups, lifted, hole = self._plan(cut, budget)
+        for group in groups:
+            self._hurry()
+            node = self._leaf(group)
+            inside = {source.node for source in node.sources}
+            top = [each for each in top if each.uid not in inside]
+            place = next((n for n, each in enumerate(top) if each.first_seq > node.last_seq), len(top))
+            top.insert(place, node)
+        fanin = self.request.settings.condense_fanin
+        while run := next_run(top, fanin, self._hole(top, hole)):
+            top[run[0] : run[1]] = [self._condensed(top[run[0] : run[1]])]
+        return top, lifted
+
+    def _hole(self, top: Sequence[Node], seq: int | None) -> int | None:
+        if seq is None:
+            return None
+        return next((n for n, node in enumerate(top) if node.first_seq > seq), None)
+
+    def _plan(self, cut: Cut, budget: Budget) -> tuple[list[Node], list[list[Item]], int, int | None]:
+        """(nodes shown now, sources of new leaves, lifted message, its order key)."""
+        scene = self.scene
+        placed = self._placed(cut)
+        raised = placed.get(self._message(cut.lifted)) if cut.lifted is not None else None
+        first = placed.get(self._message(cut.keep_from)) if cut.keep_from < len(scene.live) else None
+        entries = self._span(placed, first)
+        before = placed.get(scene.frame.lifted) if scene.frame and scene.frame.lifted else None
+        items = [Item(entry=entry) for entry in entries if raised is None or entry.id != raised.id]
+        still_kept = before is not None and self._is_kept(before.id, cut)
+        if before is not None and not still_kept:
+            partial = [Item(node=node) for node in scene.top if node.first_seq > before.seq]
+            items = [Item(entry=before), *partial, *(item for item in items if item.first_seq > before.seq)]
+        open_message = raised or (before if still_kept else None)
+        groups = self._groups(items, open_message.seq if open_message else None, budget.leaf)
+        hole = open_message.seq if open_message else None
+        parts_turn = hole is not None and (
+            any(item.last_seq > hole for item in items) or any(node.first_seq > hole for node in scene.top)
+        )
+        return list(scene.top), groups, open_message.id if open_message and parts_turn else 0, hole
+
+    def _groups(self, items: Sequence[Item], hole: int | None, leaf: int) -> list[list[Item]]:
+        """Sources of leaves; none reaches over the lifted message."""
+        sides = [items] if hole is None else [
+            [item for item in items if item.last_seq < hole],
+            [item for item in items if item.first_seq > hole],
+        ]  # fmt: skip
+        rows = self._rows([item.entry for item in items if item.entry])
+        return [
+            group
+            for side in sides
+            for group in leaves(side, [rows[item.entry.id] if item.entry else {} for item in side], leaf)
+        ]
+
+    def _rows(self, entries: Sequence[Entry]) -> dict[int, Any]:
+        messages = self.store.read([(entry.id, entry.version) for entry in entries])
+        return {message.id: decode(message.body) for message in messages}
+
+    def _message(self, index: int) -> int:
+        """Our number of the first message at or behind that place of the list."""
+        for each in self.scene.live[index:]:
+            if each.bound.messages:
+                return each.bound.messages[0]
+        return 0
+
+    def _placed(self, cut: Cut) -> dict[int, Entry]:
+        wanted = {self._message(0), self._message(cut.keep_from)}
+        if cut.lifted is not None:
+            wanted.add(self._message(cut.lifted))
+        if self.scene.frame:
+            wanted.add(self.scene.frame.lifted)
+        return {entry.id: entry for entry in self.store.placed(self.line, wanted - {0})}
+
+    def _span(self, placed: dict[int, Entry], first: Entry | None) -> list[Entry]:
+        """Stored messages between what is compacted and what stays, those that the list leaves out included."""
+        if self.scene.frame is not None:
+            start = self.scene.frame.last_seq + 1
+        else:
+            head = placed.get(self._message(0))
+            start = head.seq if head else 1 << 62
+        last = first.seq - 1 if first else None
+        return [entry for entry in self.store.entries(self.line, first=start, last=last) if not entry.withdrawn]
+
+    def _is_kept(self, message: int, cut: Cut) -> bool:
+        indexes = [*([cut.lifted] if cut.lifted is not None else []), *range(cut.keep_from, len(self.scene.live))]
+        return any(message in self.scene.live[index].bound.messages for index in indexes)
+
+    # summaries
+
+    def _hurry(self) -> None:
+        """From the deadline on, extract: a turn must not wait for ever."""
+        if clock.monotonic() > self.deadline and self.request.summarizer is not None:
+            self.request = replace(self.request, summarizer=None)
+
+    def _leaf(self, items: Sequence[Item]) -> Node:
+        rows = self._rows([item.entry for item in items if item.entry])
+        return self._node(items, lambda: source_text([item.node or rows[item.entry.id] for item in items if item.node or item.entry]))
+
+    def _condensed(self, nodes: Sequence[Node]) -> Node:
+        self._hurry()
+        return self._node([Item(node=node) for node in nodes], lambda: source_text(nodes))
+
+    def _node(self, items: Sequence[Item], text: Callable[[], str]) -> Node:
+        """The node that stands for *items*: found, or made and stored."""
+        levels = self.request.settings.target_token_levels
+        key = source_key(items, levels)
+        if found := self.store.nodes_for([key]).get(key):
+            return found
+        summary = self._summary(text())
+        node = replace(node_of(self.line, items, levels, summary))
+        with self.store.writing():
+            if found := self.store.nodes_for([key]).get(key):
+                return found  # another agent was faster; the first committed stands
+            self.store.put_node(node)
+        self.made.append(node)
+        return node
+
+    def _summary(self, text: str) -> Summary:
+        levels = self.request.settings.target_token_levels
+        most = max(min(max(levels), count_text(text) // _SHRINK), min(levels))
+        wanted = [level for level in levels if level <= most]
+        wanted += [level for level in levels if level > most][:1] if max(wanted) < most else []
+        asked = SummaryRequest(text, most, tuple(wanted), self.request.focus, self.request.memory)
+        return summarize(asked, self.request.summarizer, trusted=self.request.trusted)
+
+    def _frame(self, top: Sequence[Node], lifted: int, room: int) -> tuple[Node, str]:
+        frame = self.scene.frame
+        shown = {source.node or "": source.level for source in frame.sources} if frame else {}
+        by_need = self.request.settings.estimate_sufficient_tokens
+        levels = choose_levels(top, room - count_text(HEAD), before=shown, by_need=by_need)
+        made = frame_of(self.line, list(zip(top, levels, strict=True)), lifted)
+        return made, render(made, {node.uid: node for node in top})
+
+
+def _size(row: Any) -> int:
+    return count_message(row) if isinstance(row, dict) else 0

@@ -1,0 +1,82 @@
+"""Is this row that message? What a host may have done to it since we saw it.
+
+Hosts strip and collapse white space when they restore a session, flatten
+lists of parts, prune tool output, mask secrets, put notes before or behind a
+row, and fold neighbouring rows into one. And an engine of ours may have put a
+stub in the place of a large payload.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .messages import Row, calls_of, normal, role_of, text_of
+
+__all__ = ["MARK", "STUB", "is_fold", "is_less", "likeness", "mark_of"]
+
+#: How everything of ours is named in a text: the first 8 characters of its uid.
+MARK = re.compile(r"\[lcm ([0-9a-f]{8})\]")
+
+#: What stands between the head and the tail of a payload that was cut for the context.
+STUB = re.compile(r"\n?\[lcm ([0-9a-f]{8})\] \d+ tokens are left out here; lcm_expand gives them back\.\n?")
+
+
+def mark_of(uid: str) -> str:
+    """The name of a node or a message in a text."""
+    return f"[lcm {uid[:8]}]"
+
+
+def is_less(old: Row, new: Row) -> bool:
+    """Whether *new* says nothing that *old* does not: stripped, flattened, or our own stub of it."""
+    was, now = text_of(old), text_of(new)
+    if len(now) > len(was):
+        return False
+    if normal(was) == normal(now):
+        return True
+    cut = STUB.search(now)
+    return cut is not None and was.startswith(now[: cut.start()]) and was.endswith(now[cut.end() :])
+
+
+def is_fold(parts: Sequence[Row], row: Row) -> bool:
+    """Whether the host folded *parts*, in this order, into *row*."""
+    texts = [normal(text_of(part)) for part in parts]
+    if " ".join(filter(None, texts)) != normal(text_of(row)):
+        return False
+    ids = [call.get("id") for part in parts for call in calls_of(part)]
+    return ids == [call.get("id") for call in calls_of(row)]
+
+
+def likeness(old: Row, new: Row) -> float:
+    """How much *new* looks like a later state of *old*: 0 not at all, 1 beyond doubt.
+
+    Beyond doubt: the same calls, a result of the same call, or one text
+    inside the other (a note before or behind it). In between: the share of
+    words they have in common.
+    """
+    if role_of(old) != role_of(new):
+        return 0.0
+    if old.get("tool_call_id") or new.get("tool_call_id"):
+        return float(old.get("tool_call_id") == new.get("tool_call_id"))
+    ids, now_ids = ([call.get("id") for call in calls_of(row)] for row in (old, new))
+    if ids or now_ids:
+        return 1.0 if ids == now_ids or (set(map(str, now_ids)) & set(map(str, ids))) else 0.0
+    was, now = text_of(old).strip(), text_of(new).strip()
+    if _encloses(was, now) or _encloses(now, was):
+        return 1.0
+    words, now_words = set(was.split()), set(now.split())
+    return len(words & now_words) / max(len(words | now_words), 1)
+
+
+def _encloses(inner: str, outer: str) -> bool:
+    """Whether *outer* is *inner* with notes before or behind it, on lines of their own."""
+    at = outer.find(inner) if inner else -1
+    if at < 0:
+        return False
+    before, behind = outer[:at], outer[at + len(inner) :]
+    own_lines = (not before or before.endswith("\n")) and (not behind or behind.startswith("\n"))
+    return own_lines or len(inner) >= _TELLING
+
+
+#: A text of this length inside another is no chance.
+_TELLING = 40

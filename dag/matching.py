@@ -1,0 +1,176 @@
+"""Binds the rows of a host's list to the stored messages of one stretch of a line.
+
+Three passes. By uid, where the host gives one: a dictionary. By words, with
+``align``, between what the first pass fixed. And what is left over, between
+matched neighbours: rows that the host decorated, pruned, masked, edited or
+folded. What no pass binds is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..storage.records import Entry
+from .align import align
+from .identity import is_fold, likeness
+from .messages import KEY_BYTES, Row, absorbed_uids, host_uid, is_minted
+
+__all__ = ["Match", "Probe", "match"]
+
+#: How many stored messages beyond the next one are tried for a leftover row.
+_LOOK_AHEAD = 8
+#: Share of words from which an edited row between matched neighbours is taken for the same message.
+_ALIKE = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A row of the host's list that is a message."""
+
+    index: int
+    """Its place in the list."""
+    row: Row
+    key: bytes
+
+
+@dataclass(slots=True)
+class Match:
+    """For each probe the indexes of its stored messages; several for a fold."""
+
+    found: list[tuple[int, ...]]
+    taken: set[int] = field(default_factory=set)
+
+    def bind(self, probe: int, *stored: int) -> None:
+        self.found[probe] = stored
+        self.taken.update(stored)
+
+
+def match(
+    stored: Sequence[Entry],
+    probes: Sequence[Probe],
+    by_uid: Mapping[str, int],
+    read: Callable[[Sequence[Entry]], Sequence[Row]],
+) -> Match:
+    """Bind *probes* to *stored*.
+
+    *by_uid* gives the number of every message that a uid in the rows names;
+    *read* loads the messages of entries.
+    """
+    result = Match([()] * len(probes))
+    if not stored:
+        return result
+    _by_uid(stored, probes, by_uid, result)
+    for window in _gaps(len(stored), result):
+        _by_words(stored, probes, window, by_uid, result)
+    for window in _gaps(len(stored), result):
+        _by_likeness(stored, probes, window, read, result)
+    return result
+
+
+def _by_uid(stored: Sequence[Entry], probes: Sequence[Probe], by_uid: Mapping[str, int], result: Match) -> None:
+    places = {entry.id: place for place, entry in enumerate(stored)}
+    for n, probe in enumerate(probes):
+        uid = host_uid(probe.row)
+        names = [uid, *absorbed_uids(probe.row)] if uid else []
+        parts = [places[by_uid[name]] for name in names if by_uid.get(name) in places]
+        if parts and by_uid.get(uid or "") in places:
+            result.bind(n, *dict.fromkeys(parts))
+
+
+def _gaps(count: int, result: Match) -> list[tuple[int, int, int, int]]:
+    """Windows (a, b, c, d) of stored ``a:b`` and probes ``c:d`` between bound neighbours, in rising order."""
+    windows = []
+    at = row_at = 0
+    for n, places in enumerate(result.found):
+        if places and places[0] >= at:
+            if n > row_at:
+                windows.append((at, places[0], row_at, n))
+            at, row_at = max(places) + 1, n + 1
+        elif places:
+            row_at = max(row_at, n + 1) if n == row_at else row_at
+    windows.append((at, count, row_at, len(result.found)))
+    return windows
+
+
+def _by_words(
+    stored: Sequence[Entry],
+    probes: Sequence[Probe],
+    window: tuple[int, int, int, int],
+    by_uid: Mapping[str, int],
+    result: Match,
+) -> None:
+    a, b, c, d = window
+    free = [i for i in range(a, b) if i not in result.taken]
+    rows = [n for n in range(c, d) if not result.found[n]]
+    keys = [stored[i].key[:KEY_BYTES] for i in free]
+    for n, place in zip(rows, align(keys, [probes[n].key[:KEY_BYTES] for n in rows]), strict=True):
+        if place is not None and _may_be(probes[n], stored[free[place]], by_uid):
+            result.bind(n, free[place])
+
+
+def _may_be(probe: Probe, entry: Entry, by_uid: Mapping[str, int]) -> bool:
+    """Whether the uids allow that the row is that message: a host's uid is for ever."""
+    uid = host_uid(probe.row)
+    return uid is None or is_minted(entry.uid) or by_uid.get(uid) == entry.id
+
+
+def _by_likeness(
+    stored: Sequence[Entry],
+    probes: Sequence[Probe],
+    window: tuple[int, int, int, int],
+    read: Callable[[Sequence[Entry]], Sequence[Row]],
+    result: Match,
+) -> None:
+    a, b, c, d = window
+    free = [i for i in range(a, b) if i not in result.taken and not stored[i].withdrawn]
+    rows = [n for n in range(c, d) if not result.found[n]]
+    if not free or not rows:
+        return
+    closed = b < len(stored) and any(result.found[d:])
+    alone = closed and len(free) == len(rows) == 1
+    messages: dict[int, Row] = {}
+
+    def message(i: int) -> Row:
+        if i not in messages:
+            near = free[free.index(i) : free.index(i) + _LOOK_AHEAD]
+            messages.update(zip(near, read([stored[j] for j in near]), strict=True))
+        return messages[i]
+
+    at = 0
+    for n in rows:
+        for place in range(at, min(at + _LOOK_AHEAD, len(free))):
+            entry = stored[free[place]]
+            if entry.role != probes[n].row.get("role") or not _adoptable(probes[n], entry):
+                continue
+            run = _fold(probes[n].row, free[place:], message)
+            if not run and not alone:
+                run = free[place : place + 1] if _alike(message(free[place]), probes[n].row, closed=closed) else []
+            if run or alone:
+                run = run or [free[place]]
+                result.bind(n, *run)
+                at = place + len(run)
+                break
+
+
+def _adoptable(probe: Probe, entry: Entry) -> bool:
+    return host_uid(probe.row) is None or is_minted(entry.uid)
+
+
+def _alike(old: Row, new: Row, *, closed: bool) -> bool:
+    """At the end of a list only what is beyond doubt: the rest is an undo and a new message."""
+    return likeness(old, new) >= (_ALIKE if closed else 1.0)
+
+
+def _fold(row: Row, free: Sequence[int], message: Callable[[int], Row]) -> list[int]:
+    """The run of two to eight stored messages, from the first of *free*, that the host folded into *row*."""
+    parts: list[Row] = []
+    for count, i in enumerate(free[:_LOOK_AHEAD], 1):
+        if count > 1 and i != free[count - 2] + 1:
+            break
+        parts.append(message(i))
+        if parts[-1].get("role") != row.get("role"):
+            break
+        if count > 1 and is_fold(parts, row):
+            return list(free[:count])
+    return []

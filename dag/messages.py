@@ -1,0 +1,214 @@
+"""What a host's message is to us: its role, its words, its identity.
+
+Reads the dicts that hosts pass and never changes one. What a host writes onto
+a message for its own books (is it in my database yet, which row) comes and
+goes between two looks at the same message; it is neither stored nor compared.
+"""
+
+from __future__ import annotations
+
+import json
+import time as clock
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+from uuid import UUID, uuid4
+
+from ..storage import canon
+from ..storage.records import Draft
+from ..storage.text import content_text, searchable, tool_names
+from .tokens import count_message
+
+__all__ = [
+    "KEY_BYTES",
+    "absorbed_uids",
+    "calls_of",
+    "draft_of",
+    "host_uid",
+    "is_minted",
+    "is_system",
+    "key_of",
+    "mint_uid",
+    "normal",
+    "role_of",
+    "same_words",
+    "starts_turn",
+    "text_of",
+    "turn_count",
+]
+
+Row = Mapping[str, Any]
+
+#: What hosts note on a message for their own database. Neither generation sends these to a model.
+BOOKKEEPING = frozenset(
+    {"_db_persisted", "_db_row_snapshot", "_canonical_row", "_row_id", "_submit_row_session_id", "message_uid"}
+)
+
+#: Roles that are not part of the conversation.
+_SYSTEM_ROLES = frozenset({"system", "developer"})
+
+#: The first twelve bytes of a key say "the same words", the last four "to the letter".
+KEY_BYTES = 12
+_EXACT_BYTES = 4
+
+
+def role_of(row: Row) -> str:
+    """The role, safe to store."""
+    return _clean(str(row.get("role") or "unknown"))
+
+
+def is_system(row: Any) -> bool:
+    """Whether the row passes through us: a system prompt, or no message at all."""
+    return not isinstance(row, Mapping) or row.get("role") in _SYSTEM_ROLES
+
+
+def starts_turn(row: Row) -> bool:
+    """Whether a person spoke: a user row that the host did not make itself."""
+    return row.get("role") == "user" and not _synthetic(row)
+
+
+def _synthetic(row: Row) -> bool:
+    """Rows that hosts write in the user's name are flagged ``_..._synthetic``.
+
+    A flag stays on the row when a real message is merged behind it; such a
+    row says so in ``_absorbed_message_uids`` or ``_merged_turn_prefix``.
+    """
+    if row.get("_absorbed_message_uids") or row.get("_merged_turn_prefix"):
+        return False
+    return any(value and key.startswith("_") and key.endswith("_synthetic") for key, value in row.items())
+
+
+def turn_count(row: Row) -> int:
+    """How many turns the row starts."""
+    return int(starts_turn(row))
+
+
+def host_uid(row: Row) -> str | None:
+    """The uid that the host gave the message, if it did."""
+    uid = row.get("message_uid")
+    return uid if isinstance(uid, str) and uid and uid == _clean(uid) else None
+
+
+def absorbed_uids(row: Row) -> list[str]:
+    """uids of the messages that the host folded into this row."""
+    uids = row.get("_absorbed_message_uids")
+    return [uid for uid in uids if isinstance(uid, str) and uid] if isinstance(uids, list) else []
+
+
+def mint_uid() -> str:
+    """A uid of our own: a UUID of version 8, which no host mints."""
+    number = uuid4().int & ~(0xF << 76) | (8 << 76)
+    return UUID(int=number).hex
+
+
+def is_minted(uid: str) -> bool:
+    """Whether a uid is one of :func:`mint_uid`."""
+    return len(uid) == 32 and uid[12] == "8" and uid[16] in "89ab"
+
+
+def text_of(row: Row) -> str:
+    """The words of the content."""
+    return content_text(row.get("content"))
+
+
+def normal(text: str) -> str:
+    """*text* with every run of white space as one blank, and none at the ends."""
+    return " ".join(text.split())
+
+
+def calls_of(row: Row) -> list[Row]:
+    """The tool calls of an assistant row."""
+    calls = row.get("tool_calls")
+    return [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+
+
+def key_of(row: Row) -> bytes:
+    """Identity without a uid: 12 bytes for the words and calls, 4 for their exact form.
+
+    Equal in the first part: the same message, up to white space. Equal in
+    both: the same to the letter. Reasoning, timestamps and the like do not
+    count, for hosts drop them when they restore a message.
+    """
+    content = row.get("content")
+    plain = isinstance(content, str)
+    text = content if plain else content_text(content)
+    state = blake2b(digest_size=KEY_BYTES)
+    state.update(str(row.get("role")).encode("utf-8", "surrogatepass"))
+    state.update(b"\0" + canon.pack_text(normal(text)))
+    exact = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_EXACT_BYTES)
+    if not plain and content is not None:
+        media = [part for part in content if _is_media(part)] if isinstance(content, list) else content
+        data = canon.encode(media)
+        state.update(b"\1" + data if media else b"")
+        exact.update(canon.encode(content))
+    if row.get("tool_calls") or row.get("tool_call_id"):
+        data = canon.encode([_call_identity(call) for call in calls_of(row)])
+        state.update(b"\2" + data + str(row.get("tool_call_id")).encode("utf-8", "surrogatepass"))
+        exact.update(canon.encode(row.get("tool_calls")))
+    return state.digest() + exact.digest()
+
+
+def _is_media(part: Any) -> bool:
+    return not (isinstance(part, str) or (isinstance(part, Mapping) and isinstance(part.get("text"), str)))
+
+
+def _call_identity(call: Row) -> list[Any]:
+    function = call.get("function")
+    if not isinstance(function, Mapping):
+        return [call.get("id"), None]
+    arguments = function.get("arguments")
+    if isinstance(arguments, str):
+        arguments = "".join(arguments.split())
+    return [call.get("id"), function.get("name"), arguments]
+
+
+def same_words(one: bytes, other: bytes) -> bool:
+    """Whether two keys are of the same words."""
+    return one[:KEY_BYTES] == other[:KEY_BYTES]
+
+
+def draft_of(row: Row, *, key: bytes, uid: str | None = None, time: float | None = None) -> Draft:
+    """*row* as the store takes it, under the host's uid or a new one of ours."""
+    body = canon.encode({name: value for name, value in row.items() if name not in BOOKKEEPING})
+    return Draft(
+        uid=uid or host_uid(row) or mint_uid(),
+        role=role_of(row),
+        body=body,
+        text=searchable(row),
+        key=key,
+        digest=canon.digest(body),
+        time=_time_of(row) or (clock.time() if time is None else time),
+        tokens=count_message(row),
+        tool=_clean(" ".join(tool_names(row))),
+    )
+
+
+def _time_of(row: Row) -> float | None:
+    """The host's timestamp: Unix seconds, or ISO text."""
+    value = row.get("timestamp")
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e11:
+        return float(value)
+    if isinstance(value, str):
+        try:
+            return datetime.fromisoformat(value).timestamp()
+        except ValueError:
+            return None
+    return None
+
+
+def _clean(text: str) -> str:
+    """*text* without lone surrogates and NUL, for columns that are no payload."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+
+
+def rows_of(bodies: Sequence[bytes]) -> list[dict[str, Any]]:
+    """The messages that these bodies are of."""
+    return [canon.decode(body) for body in bodies]
+
+
+def arguments_of(call: Row) -> str:
+    """The arguments of a call, as text."""
+    function = call.get("function")
+    arguments = function.get("arguments") if isinstance(function, Mapping) else None
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, default=repr)

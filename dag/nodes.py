@@ -1,0 +1,145 @@
+"""Makes nodes: what they stand for, and the digests that they are known by.
+
+A node's uid is a digest over its kind, its texts and, in order, its sources:
+number and bytes of message versions, uids of nodes. So the graph is a Merkle
+DAG. Its source key is a digest over the sources and the sizes asked for: the
+same input finds the same node, whatever a model would write the second time.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..storage.canon import digest, encode
+from ..storage.records import Entry, Node, Source
+from .summarizer import Summary
+
+__all__ = ["Item", "frame_of", "node_of", "source_key", "uid_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One source of a node to be: a message in its place, or a node."""
+
+    entry: Entry | None = None
+    node: Node | None = None
+
+    @property
+    def first_seq(self) -> int:
+        return self.entry.seq if self.entry else self._node.first_seq
+
+    @property
+    def last_seq(self) -> int:
+        return self.entry.seq if self.entry else self._node.last_seq
+
+    @property
+    def first_turn(self) -> int:
+        return self.entry.turn if self.entry else self._node.first_turn
+
+    @property
+    def last_turn(self) -> int:
+        return self.entry.turn if self.entry else self._node.last_turn
+
+    @property
+    def messages(self) -> int:
+        return 1 if self.entry else self._node.messages
+
+    @property
+    def tokens(self) -> int:
+        return self.entry.tokens if self.entry else self._node.source_tokens
+
+    @property
+    def _node(self) -> Node:
+        if self.node is None:
+            raise ValueError("An item is a message or a node.")
+        return self.node
+
+    def source(self, level: int = 0) -> Source:
+        """The item as an edge of a node."""
+        if self.entry is not None:
+            return Source(message=self.entry.id, version=self.entry.version)
+        return Source(node=self._node.uid, level=level)
+
+    def mark(self, level: int = 0) -> list[Any]:
+        """What the digests take of it."""
+        if self.entry is not None:
+            return ["m", self.entry.id, self.entry.digest.hex()]
+        return ["n", self._node.uid, level]
+
+
+def source_key(items: Sequence[Item], levels: Sequence[int]) -> str:
+    """What was asked for: these sources, at these sizes."""
+    return digest(encode([[item.mark() for item in items], list(levels)])).hex()
+
+
+def uid_of(node: Node, marks: Sequence[list[Any]]) -> str:
+    """The uid that *node* must have, given the marks of its sources in order."""
+    said = [
+        node.kind,
+        node.line if node.kind == "frame" else 0,  # the same frame on a branch is another row
+        node.lifted,
+        {str(level): text for level, text in node.texts.items()},
+        [node.topic, list(node.hints), node.sufficient],
+        list(marks),
+    ]
+    return digest(encode(said)).hex()
+
+
+def node_of(line: int, items: Sequence[Item], levels: Sequence[int], summary: Summary) -> Node:
+    """The node that stands for *items*, by *summary*."""
+    kind = "condensed" if all(item.node for item in items) else "leaf"
+    below = max((item.node.depth for item in items if item.node), default=-1)
+    node = Node(
+        uid="",
+        kind=kind,
+        line=line,
+        source_key=source_key(items, levels),
+        depth=below + 1 if kind == "condensed" else max(below, 0),
+        texts=dict(summary.texts),
+        topic=summary.topic,
+        hints=summary.hints,
+        sufficient=summary.sufficient,
+        degraded=summary.reason if summary.degraded else "",
+        lifted=0,
+        time=clock.time(),
+        sources=tuple(item.source() for item in items),
+        **_span(items),
+    )
+    return replace(node, uid=uid_of(node, [item.mark() for item in items]))
+
+
+def frame_of(line: int, shown: Sequence[tuple[Node, int]], lifted: int) -> Node:
+    """The frame of a summary row that shows these nodes, each at a level."""
+    items = [Item(node=node) for node, _ in shown]
+    marks = [item.mark(level) for item, (_, level) in zip(items, shown, strict=True)]
+    node = Node(
+        uid="",
+        kind="frame",
+        line=line,
+        source_key=digest(encode([marks, "frame", line, lifted])).hex(),
+        depth=1 + max(node.depth for node, _ in shown),
+        texts={},
+        topic="",
+        hints=(),
+        sufficient=0,
+        degraded="",
+        lifted=lifted,
+        time=clock.time(),
+        sources=tuple(item.source(level) for item, (_, level) in zip(items, shown, strict=True)),
+        **_span(items),
+    )
+    return replace(node, uid=uid_of(node, marks))
+
+
+def _span(items: Sequence[Item]) -> dict[str, int]:
+    return {
+        "first_seq": min(item.first_seq for item in items),
+        "last_seq": max(item.last_seq for item in items),
+        "first_turn": min(item.first_turn for item in items),
+        "last_turn": max(item.last_turn for item in items),
+        "messages": sum(item.messages for item in items),
+        "source_tokens": sum(item.tokens for item in items),
+    }

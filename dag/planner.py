@@ -1,0 +1,126 @@
+"""Decides where the verbatim tail begins.
+
+By whole turns if they fit; inside the newest turn, at a step, if that turn
+alone is too large: its user message is then lifted in front of the steps that
+stay. A cut never parts a call from its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .budget import Budget
+from .fit import SMALLEST_STUB
+from .messages import Row, calls_of, is_system, starts_turn
+from .validity import crossed, partners
+
+__all__ = ["Cut", "choose_cut"]
+
+_TURNS_KEPT = 3
+"""User turns that stay if they fit at all: a host's undo and retry look for the last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where the verbatim part of a list begins."""
+
+    keep_from: int
+    """Index of its first row; the length of the list if there is none."""
+    lifted: int | None = None
+    """Index of the user row that is kept in front of it."""
+    stubs: Mapping[int, int] = field(default_factory=dict)
+    """Rows that are shown in part: index, and the tokens that their text may have."""
+
+
+def choose_cut(rows: Sequence[Any], tokens: Sequence[int], budget: Budget) -> Cut:
+    """Where to cut *rows*, whose sizes are *tokens*; ``Cut(0)`` if all of it stays."""
+    crossing = crossed(rows)
+    suffix = [0] * (len(rows) + 1)
+    for index in range(len(rows) - 1, -1, -1):
+        suffix[index] = suffix[index + 1] + tokens[index]
+    starts = [i for i, row in enumerate(rows) if not is_system(row) and starts_turn(row) and not crossing[i]]
+    best: int | None = None
+    for kept, index in enumerate(reversed(starts), 1):
+        allowed = max(budget.tail, budget.turns_tail) if kept <= _TURNS_KEPT else budget.tail
+        if suffix[index] > allowed:
+            break
+        best = index
+    if best is not None:
+        return Cut(0 if best == _first(rows) else best)
+    return _inside(rows, tokens, crossing, starts[-1] if starts else None, budget)
+
+
+def _first(rows: Sequence[Any]) -> int:
+    return next((i for i, row in enumerate(rows) if not is_system(row)), len(rows))
+
+
+def _inside(
+    rows: Sequence[Any], tokens: Sequence[int], crossing: Sequence[bool], user: int | None, budget: Budget
+) -> Cut:
+    """A cut at a step of the newest turn."""
+    stubs: dict[int, int] = {}
+    spent = 0
+    if user is not None:
+        spent = tokens[user]
+        if spent > budget.limit // 2:
+            spent = stubs[user] = max(budget.limit // 2 - budget.reserve, SMALLEST_STUB)
+    steps = [
+        i
+        for i in range(0 if user is None else user + 1, len(rows))
+        if not is_system(rows[i]) and rows[i].get("role") == "assistant" and not crossing[i]
+    ]
+    for room in (max(budget.tail, budget.turns_tail) - spent, budget.limit - budget.reserve - spent):
+        most = max(room // 3, SMALLEST_STUB)
+        for index in steps:
+            if _least(rows, tokens, index, most) <= room:
+                stubs |= _stubs(rows, tokens, index, room, most)
+                return _cut(rows, index, user, stubs)
+    if steps and _pending(rows):
+        return _cut(rows, steps[-1], user, stubs | _stubs(rows, tokens, steps[-1], 0, SMALLEST_STUB))
+    return _cut(rows, len(rows), user, stubs)
+
+
+def _cut(rows: Sequence[Any], keep_from: int, user: int | None, stubs: Mapping[int, int]) -> Cut:
+    if user is None:
+        return Cut(keep_from if keep_from > _first(rows) else 0, None, stubs)
+    if not any(not is_system(row) for row in rows[user + 1 : keep_from]):
+        return Cut(0 if user == _first(rows) else user, None, stubs)  # the whole turn stays
+    return Cut(keep_from, user, stubs)
+
+
+def _least(rows: Sequence[Any], tokens: Sequence[int], start: int, most: int) -> int:
+    """Tokens from *start* on if every tool result is cut to *most*."""
+    return sum(
+        min(tokens[i], most) if _is_result(rows[i]) else tokens[i] for i in range(start, len(rows))
+    )
+
+
+def _stubs(rows: Sequence[Any], tokens: Sequence[int], start: int, room: int, most: int) -> dict[int, int]:
+    """The largest results first, until the rest fits as it is."""
+    total = sum(tokens[start:])
+    chosen: dict[int, int] = {}
+    results = (i for i in range(start, len(rows)) if _is_result(rows[i]) and tokens[i] > most)
+    for index in sorted(results, key=lambda i: -tokens[i]):
+        if total <= room:
+            break
+        chosen[index] = most
+        total -= tokens[index] - most
+    return chosen
+
+
+def _is_result(row: Any) -> bool:
+    return not is_system(row) and row.get("role") == "tool"
+
+
+def _pending(rows: Sequence[Any]) -> bool:
+    """Whether the list ends in calls that are being carried out."""
+    answered = set(partners(rows).values())
+    last: Row | None = None
+    place = -1
+    for place in range(len(rows) - 1, -1, -1):
+        if not is_system(rows[place]):
+            last = rows[place]
+            break
+    return last is not None and bool(calls_of(last)) and place not in answered

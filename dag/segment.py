@@ -1,0 +1,73 @@
+"""Cuts a run of messages into the sources of leaves.
+
+Cuts stand at turns, and inside a turn that is too large for one leaf at steps
+(an assistant row with all its results). Never between a call and its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .messages import Row
+from .nodes import Item
+from .validity import crossed
+
+__all__ = ["leaves"]
+
+#: A leaf smaller than this share of the size wanted joins its neighbour.
+_SMALL = 0.25
+
+
+def leaves(items: Sequence[Item], rows: Sequence[Row], leaf_tokens: int) -> list[list[Item]]:
+    """Group *items* into leaves of about *leaf_tokens* at the most, in order.
+
+    *rows* holds the message of each item, an empty mapping for a node.
+    """
+    if not items:
+        return []
+    crossing = crossed(rows)
+    atoms: list[list[int]] = []
+    for index, item in enumerate(items):
+        step = rows[index].get("role") != "tool" and not crossing[index]
+        if not atoms or (step and item.node is None):
+            atoms.append([])
+        atoms[-1].append(index)
+    groups = _packed(items, _turns(items, atoms), leaf_tokens)
+    return [[items[index] for index in group] for group in groups]
+
+
+def _turns(items: Sequence[Item], atoms: Sequence[list[int]]) -> list[list[list[int]]]:
+    """Atoms by turn."""
+    turns: list[list[list[int]]] = []
+    for atom in atoms:
+        turn = items[atom[0]].first_turn
+        if not turns or items[turns[-1][-1][-1]].last_turn != turn:
+            turns.append([])
+        turns[-1].append(atom)
+    return turns
+
+
+def _packed(items: Sequence[Item], turns: Sequence[list[list[int]]], most: int) -> list[list[int]]:
+    """Fill leaves with whole turns, and with steps where a turn alone is too large."""
+    groups: list[list[int]] = []
+    size = most + 1
+    for turn in turns:
+        whole = [index for atom in turn for index in atom]
+        parts = [whole] if _tokens(items, whole) <= most else turn
+        for part in parts:
+            more = _tokens(items, part)
+            if size + more > most:
+                groups.append([])
+                size = 0
+            groups[-1] += part
+            size += more
+    if len(groups) > 1 and _tokens(items, groups[-1]) < _SMALL * most:
+        small = groups.pop()
+        groups[-1] += small
+    return groups
+
+
+def _tokens(items: Sequence[Item], indexes: Sequence[int]) -> int:
+    """Tokens of the messages among them; a node's are paid for already."""
+    entries = (items[index].entry for index in indexes)
+    return sum(entry.tokens for entry in entries if entry is not None)

@@ -1,0 +1,79 @@
+"""What a model's provider demands of a list of messages, and where it may be cut.
+
+Real lists hold calls that were never answered and the same role twice in a
+row. So a list is judged against another one: ours may have no fault that the
+host's did not have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from .messages import Row, calls_of, is_system
+
+__all__ = ["crossed", "faults", "new_faults", "partners"]
+
+
+def partners(rows: Sequence[Any]) -> dict[int, int]:
+    """For each tool result the index of the row that called for it.
+
+    By position: provider ids repeat within a conversation, so a result
+    belongs to the nearest call before it that is not answered yet.
+    """
+    open_calls: dict[str, list[int]] = {}
+    found: dict[int, int] = {}
+    for index, row in enumerate(rows):
+        if is_system(row):
+            continue
+        if row.get("role") == "tool":
+            waiting = open_calls.get(str(row.get("tool_call_id")))
+            if waiting:
+                found[index] = waiting.pop()
+            continue
+        for call in calls_of(row):
+            open_calls.setdefault(str(call.get("id")), []).append(index)
+    return found
+
+
+def crossed(rows: Sequence[Any]) -> list[bool]:
+    """For each index whether a cut in front of that row parts a call from its result."""
+    depth = [0] * (len(rows) + 1)
+    for result, call in partners(rows).items():
+        depth[call + 1] += 1
+        depth[result + 1] -= 1
+    crossing, total = [], 0
+    for change in depth[: len(rows)]:
+        total += change
+        crossing.append(total > 0)
+    return crossing
+
+
+def faults(rows: Sequence[Any]) -> Counter[str]:
+    """What a strict provider would refuse, by kind, with how often it occurs."""
+    found: Counter[str] = Counter()
+    talk = [row for row in rows if not is_system(row)]
+    answered = partners(talk)
+    results = Counter(answered.values())
+    for index, row in enumerate(talk):
+        role = row.get("role")
+        if role == "tool":
+            found["result without its call"] += index not in answered
+            found["result not directly behind its call"] += index in answered and _parted(talk, answered[index], index)
+        found["call without its result"] += max(len(calls_of(row)) - results[index], 0)
+        if index and role == talk[index - 1].get("role") and role in ("user", "assistant"):
+            found[f"two {role} rows in a row"] += 1
+    if talk:
+        found["first row is not a user's"] += talk[0].get("role") != "user"
+        found["last row is an assistant's"] += talk[-1].get("role") == "assistant" and not calls_of(talk[-1])
+    return +found
+
+
+def _parted(rows: Sequence[Row], call: int, result: int) -> bool:
+    return any(row.get("role") != "tool" for row in rows[call + 1 : result])
+
+
+def new_faults(before: Sequence[Any], after: Sequence[Any]) -> list[str]:
+    """Faults of *after* that *before* did not have, or had less often."""
+    return sorted(faults(after) - faults(before))
