@@ -52,6 +52,7 @@ def switch_on(config: Any) -> dict[str, Any]:
     before = {
         "engine": (config.get("context") or {}).get("engine"),
         "enabled": "lcm" in names(config.get("plugins") or {}, "enabled"),
+        "disabled": "lcm" in names(config.get("plugins") or {}, "disabled"),
         "sections": [key for key in ("plugins", "context") if key in config],
     }
     plugins = section(config, "plugins")
@@ -71,6 +72,8 @@ def switch_off(config: Any, before: dict[str, Any]) -> None:
     plugins = config.get("plugins") or {}
     if "lcm" in names(plugins, "enabled") and not before.get("enabled"):
         plugins["enabled"].remove("lcm")
+    if before.get("disabled") and "lcm" not in names(plugins, "disabled"):
+        plugins["disabled"].append("lcm")
     context = config.get("context") or {}
     if context.get("engine") == "lcm":
         former = before.get("engine")

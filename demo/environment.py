@@ -14,6 +14,10 @@ from pathlib import Path
 #: The released Hermes that the demonstration runs.
 HERMES = "hermes-agent==0.19.0"
 
+#: An installer's lines that say how far it is, and how much of one is worth showing.
+TELLING = ("Collecting", "Downloading", "Installing", "Processing", "Resolved", "Prepared")
+SHORT = 50
+
 #: Prints the requirements, of those given as arguments, that are not met.
 UNMET = """
 import sys
@@ -71,7 +75,8 @@ def stream(command: Sequence[str | Path], tell: Callable[[str], None]) -> None:
     ) as process:
         for line in process.stdout or ():
             lines.append(line.rstrip())
-            tell(lines[-1])
+            if lines[-1].startswith(TELLING):
+                tell(lines[-1][:SHORT])
     if process.returncode:
         shown = " ".join(str(part) for part in command)
         raise Trouble("\n".join([f"this failed: {shown}", *lines[-15:]]))
