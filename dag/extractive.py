@@ -31,9 +31,10 @@ _LEAST: Final = 5  #: tokens; two characters of any script fit
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _LABEL: Final = re.compile(
     r"(?:\[[^\]\n]{1,40}\] ?)?(?:user|assistant|tool|system|developer|function)"
-    r"(?: ?[(\[][^)\]\n]{1,60}[)\]]| [\w.-]{1,40})?: ?",
+    r"(?: ?[(\[][^)\]\n]{1,60}[)\]])?(?: [\w.-]{1,60}){0,2}: ?",
     re.IGNORECASE,
 )
+_NODE: Final = re.compile(r"\(turns? \d")  #: the text of a node begins: nobody speaks
 _SENTENCE_GAP: Final = re.compile(
     r"(?<=[.!?\u2026\u0964\u061f])(?<!\b\w\.)(?<!\b[DMv][rs]\.)\s+|(?<=[\u3002\uff01\uff1f])"
 )
@@ -192,6 +193,8 @@ def _split(text: str) -> list[_Sentence]:
         named = _LABEL.match(line)
         if named:
             label, block, line = named.group().strip(), number, line[named.end() :]
+        elif _NODE.match(line):
+            label, block = "", number
         for part in _SENTENCE_GAP.split(line):
             for sentence in _undump(part.strip()):
                 if len(sentence) > 1 and sentence.casefold() not in seen:

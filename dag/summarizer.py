@@ -35,7 +35,7 @@ _CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model
 _BLOCKED: Final = frozenset({"content_filter", "refusal", "safety", "error", "recitation"})
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _SPEAKER: Final = re.compile(r"^(?:user|assistant|tool|system)[^:\n]{0,40}:\s*", re.IGNORECASE)
-_FENCE: Final = re.compile(r"```(?:json)?\s*\n(.*?)\n\s*```", re.DOTALL | re.IGNORECASE)
+_FENCE: Final = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
 
 _THINK: Final = r"(?:think|thinking|reasoning|thought|reasoning_scratchpad)"
 #: A whole thought; one in quotes is spoken of, not thought.
@@ -44,7 +44,9 @@ _THOUGHT: Final = re.compile(
 )
 _ENDLESS_THOUGHT: Final = re.compile(rf"\s*<{_THINK}>.*", re.DOTALL | re.IGNORECASE)
 #: The end of a thought whose beginning the model's chat template has swallowed.
-_THOUGHT_END: Final = re.compile(rf"^\s*</{_THINK}>[ \t]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE)
+_THOUGHT_END: Final = re.compile(
+    rf"^[ \t]*</{_THINK}>[ \t]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE
+)
 
 _CANNOT: Final = (
     r"(?:i(?:'m| am) (?:\w+ )?sorry,? (?:but )?|sorry,? (?:but )?|unfortunately,? "
@@ -273,27 +275,22 @@ def _line(value: object) -> str:
 def _compose(request: SummaryRequest, draft: _Draft, top: str, reason: str) -> Summary:
     """Make a summary of what came; what did not come is extracted from it."""
     levels = request.levels or (request.max_tokens,)
-    texts = {}
-    for level in levels[:-1]:
+    texts = {levels[-1]: top}
+    larger = top
+    for level in reversed(levels[:-1]):
         size = min(level, request.max_tokens)
-        texts[level] = extract(_nearest(draft.texts, level, top), size, request.focus) or top
-    texts[levels[-1]] = top
+        larger = extract(draft.texts.get(level, larger), size, request.focus) or larger
+        texts[level] = larger
     whole = next(level for level in levels if texts[level] == top)
     enough = next((level for level in levels if level >= draft.sufficient), levels[-1])
     return Summary(
-        texts=tuple(texts.items()),
-        topic=draft.topic or _topic(top),
+        texts=tuple(sorted(texts.items())),
+        topic=draft.topic or _topic(texts[levels[0]]),
         hints=_hints(draft.hints, request.text),
         sufficient=min(enough, whole) if draft.sufficient else whole,
         degraded=bool(reason),
         reason=reason,
     )
-
-
-def _nearest(texts: Mapping[int, str], level: int, top: str) -> str:
-    """The text to take a level from: its own, else the next larger that came, else the whole."""
-    larger = [size for size in texts if size >= level]
-    return texts[min(larger)] if larger else top
 
 
 def _topic(text: str) -> str:

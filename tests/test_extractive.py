@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lcm.dag.extractive import extract, key_terms
 from lcm.dag.tokens import count_text
@@ -78,6 +78,19 @@ def test_speakers_stay_with_their_words():
     assert "tool: ConnectionError: connect to 10.0.4.17:5433 timed out" in kept
 
 
+def test_a_call_has_a_speaker_and_a_node_has_none():
+    """What stands behind the name of a node is not the last speaker's."""
+    text = (
+        "user: Good morning to you all.\nassistant calls read_file: the path is /etc/app/one.conf\n"
+        "(turns 4-9, moving)\nThe tables went to db-07 on Friday.\nuser: Fine, thank you, bye."
+    )
+    assert extract(text, 36).splitlines()[:3] == [
+        "assistant calls read_file: the path is /etc/app/one.conf",
+        "(turns 4-9, moving)",
+        "The tables went to db-07 on Friday.",
+    ]
+
+
 def test_a_central_sentence_comes_before_a_stray_one():
     """TextRank: what shares its words with the rest says what the rest is about."""
     text = (
@@ -121,6 +134,7 @@ def test_a_blank_source_gives_nothing(text):
     assert key_terms(text, 5) == ()
 
 
+@settings(deadline=None)  # a busy machine, and networkx is imported in the first example
 @given(ANY | st.lists(ANY, max_size=5).map("\nuser: ".join), st.integers(0, 60), ANY)
 def test_every_source_gives_an_extract_in_bounds(text, budget, focus):
     """Whatever the source holds: within budget, and never empty where five tokens are allowed."""

@@ -6,6 +6,7 @@ import copy
 import pickle
 from pathlib import Path
 
+import hypothesis
 import pytest
 import yaml
 from hypothesis import given
@@ -282,6 +283,7 @@ def test_settings_can_be_copied():
     assert pickle.loads(pickle.dumps(loaded.settings)) == loaded.settings  # noqa: S301
 
 
+@hypothesis.settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(DEFAULTS)) | st.text(max_size=5), ODD, max_size=6))
 def test_no_section_raises(raw):
     """Whatever stands in the file, settings that work come out, each of its own type."""

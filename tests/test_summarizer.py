@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lcm.dag.prompts import summary_messages
 from lcm.dag.summarizer import Reply, SummaryRequest, summarize
@@ -226,6 +227,27 @@ def test_a_cancelled_call_passes_through():
         summarize(request(), fails(AuxiliaryExplicitCancellationError()), trusted=True)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "<think>" * 50_000,
+        "<think>" * 50_000 + "</think>",
+        "\n" * 300_000 + "x",
+        " " * 300_000 + "x",
+        "```json\n" + "\n" * 300_000,
+        "Error 401: " + "x" * 300_000,
+        "{" * 100_000,
+        "[" * 100_000,
+    ],
+    ids=lambda answer: answer[:9],
+)
+def test_no_answer_takes_long_to_judge(answer):
+    """A small model that loops sends the same line for ever."""
+    start = time.perf_counter()
+    summarize(request(text=SOURCE * 200), say(Reply(answer, "stop")), trusted=False)
+    assert time.perf_counter() - start < 3
+
+
 def test_without_a_summariser_the_extract_is_made_at_once():
     """An engine without a model still compacts."""
     summary = summarize(request(focus="table_77"), None, trusted=False)
@@ -275,6 +297,7 @@ def test_one_failed_part_marks_the_whole():
 TEXT = st.text(alphabet=st.characters(exclude_categories=()), max_size=80)
 
 
+@settings(deadline=None)  # a busy machine, and networkx is imported in the first example
 @given(
     TEXT | st.sampled_from([SOURCE, SOURCE[:300]]),
     TEXT | st.builds(json.dumps, st.dictionaries(TEXT, TEXT)) | st.none() | st.integers(),

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lcm.dag.tokens import (
     IMAGE_TOKENS,
@@ -168,12 +168,14 @@ def test_every_row_gets_a_number(row):
     assert count_messages([row, row]) == 2 * count_message(row)
 
 
+@settings(deadline=None)
 @given(ANY_TEXT)
 def test_a_text_never_costs_less_than_the_host_says(host, text):
     """The host's estimate is the floor, or it would compact before we notice."""
     assert count_text(text) >= host.estimate_tokens_rough(text)
 
 
+@settings(deadline=None)
 @given(st.lists(MESSAGE, max_size=4))
 @example([{"role": "user", "content": "one"}, {"role": "user", "content": "two"}])
 def test_a_list_never_costs_less_than_the_host_says(host, messages):
@@ -191,6 +193,7 @@ def whole_characters(text: str, part: str) -> bool:
     )
 
 
+@settings(deadline=None)
 @given(TRICKY, st.integers(min_value=-1, max_value=30))
 @example(FAMILY * 5, 9)
 @example(FLAG * 9, 7)
@@ -204,6 +207,7 @@ def test_a_cut_is_verbatim_within_budget_and_parts_no_character(text, budget):
         assert head(text, budget) == tail(text, budget) == text
 
 
+@settings(deadline=None)
 @given(ANY_TEXT, st.integers(min_value=1, max_value=30))
 def test_a_clip_is_a_prefix_within_budget(text, budget):
     """A clip adds nothing, whatever the text holds."""
