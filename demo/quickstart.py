@@ -186,9 +186,14 @@ def demonstrate(terminal: Terminal) -> int:
         python = environment.make(
             PLACE / "quickstart", wanted, lambda line: setattr(step, "detail", line.strip())
         )
+    return perform(python, PLACE / "quickstart-home", terminal)
+
+
+def perform(python: Path, folder: Path, terminal: Terminal) -> int:
+    """Hold the conversation with the Hermes of *python*, in *folder*, and show what became of it."""
     turns = story.turns()
     with ScriptedModel(Script(turns)) as model:
-        home = lay_out(PLACE / "quickstart-home", model.url)
+        home = lay_out(folder, model.url)
         with terminal.step(f"A conversation of {len(turns)} turns with the real agent") as step:
             seen = hold(python, home, [turn.user for turn in turns], step, terminal)
         requests = model.spoken

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from hostkit.truth import NOTHING, difference, said, stored
 from lcm.demo.model import Call, Reply, Script, ScriptedModel, Turn
 
 ASK = Turn(
@@ -13,7 +14,7 @@ ASK = Turn(
 
 @pytest.mark.parametrize("command", [["-z"], ["chat", "-Q", "-q"]], ids=["z", "chat-q"])
 def test_hermes_answers_with_our_engine(make_home, command):
-    """``hermes -z`` and ``hermes chat -q`` offer lcm_grep to the model and answer its call."""
+    """``hermes -z`` and ``hermes chat -q`` offer lcm_grep, answer its call, and store it all."""
     with ScriptedModel(Script([ASK])) as model:
         home = make_home(model.url)
         home.install()
@@ -23,3 +24,5 @@ def test_hermes_answers_with_our_engine(make_home, command):
         first, second = model.spoken
         assert "lcm_grep" in first.tools
         assert second.messages[-1]["role"] == "tool"
+        ((_, kept),) = home.drive("store", {})["sessions"].items()
+        assert difference(said(model.spoken, [ASK.user]), stored(kept["messages"])) == NOTHING

@@ -8,6 +8,8 @@ from hostkit import Way
 from hostkit.host import ROOT
 from lcm.demo.model import Reply, Script, ScriptedModel, Turn
 
+pytestmark = pytest.mark.slow
+
 HELLO = Turn("Hello, who keeps the log?", (Reply("The keeper does."),))
 
 

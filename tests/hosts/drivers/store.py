@@ -64,12 +64,22 @@ class Reader:
         ]
 
 
+def all_sessions() -> list[str]:
+    """Every session that the host itself knows of."""
+    from hermes_state import SessionDB
+
+    db = SessionDB()
+    found = [row[0] for row in db._conn.execute("select id from sessions order by started_at")]
+    db.close()
+    return found
+
+
 def main() -> None:
     job = read_job()
     home = Path(os.environ["HERMES_HOME"])
     plugin = load_plugin(Path(job.get("plugin") or home / "plugins" / "lcm"))
     result = {}
-    for session in job["sessions"]:
+    for session in job.get("sessions") or all_sessions():
         engine = plugin.LCMEngine(context_length=65536)
         engine.on_session_start(session, hermes_home=str(home), platform="cli")
         reader = Reader(engine)
