@@ -190,7 +190,7 @@ def demonstrate(terminal: Terminal) -> int:
 
 
 def perform(python: Path, folder: Path, terminal: Terminal) -> int:
-    """Hold the conversation with the Hermes of *python*, in *folder*, and show what became of it."""
+    """Converse with the Hermes of *python*, in *folder*, and show what became of it."""
     turns = story.turns()
     with ScriptedModel(Script(turns)) as model:
         home = lay_out(folder, model.url)

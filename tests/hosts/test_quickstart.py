@@ -12,7 +12,7 @@ from lcm.demo.terminal import Terminal
 
 @pytest.mark.slow
 def test_the_demonstration_shows_what_it_promises(host, tmp_path, capsys):
-    """Three compactions, the graph, the search, the sentence verbatim, and a store that is whole."""
+    """Three compactions, the graph, the search, the sentence verbatim, a store that is whole."""
     if host.is_new:
         pytest.skip("a user gets the released host; the newer one is for tests only")
     assert perform(host.python, tmp_path / "home", Terminal()) == 0

@@ -153,6 +153,18 @@ def test_a_broken_database_stops_no_turn(make_home):
     assert "occupied" in home.log()
 
 
+def test_a_killed_process_loses_no_finished_turn(make_home):
+    """A turn is on disk when it ends: kill -9 right after it takes nothing away."""
+    texts = [f"before the fall {n}" for n in range(3)]
+    turns = [Turn(text, (Reply(f"noted {text}"),)) for text in texts]
+    with ScriptedModel(Script(turns)) as model:
+        home = make_home(model.url)
+        home.install()
+        assert home.start("converse", {"turns": texts, "killed_after": 3}).returncode == -9
+        ((_, kept),) = home.drive("store", {})["sessions"].items()
+    assert difference(said(model.spoken, texts), stored(kept["messages"])) == NOTHING
+
+
 def test_looking_around_makes_nothing(make_home):
     """11: pickers and `hermes plugins` make engines; none of them makes a file."""
     with ScriptedModel(Echo()) as model:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 
 from common import give, make_agent, public, read_job
@@ -67,6 +69,8 @@ def main() -> None:
         history = result["messages"]
         witness.turn(agent, result, time.monotonic() - began)
         wait_for_children()
+        if len(witness.turns) == job.get("killed_after"):
+            os.kill(os.getpid(), signal.SIGKILL)
     about = {
         "engine": engine.name,
         "class": type(engine).__name__,

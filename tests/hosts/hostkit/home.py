@@ -117,15 +117,18 @@ class HermesHome:
         """Run the ``hermes`` command."""
         return self.run([str(self.host.hermes), *arguments])
 
-    def drive(self, driver: str, job: Mapping[str, Any], **variables: str) -> dict[str, Any]:
+    def start(self, driver: str, job: Mapping[str, Any]) -> subprocess.CompletedProcess[str]:
+        """Run one of the drivers in the host's Python, whatever becomes of it."""
+        job_file = self.folder / "job.json"
+        job_file.write_text(json.dumps(job))
+        return self.run([str(self.host.python), str(DRIVERS / f"{driver}.py"), str(job_file)])
+
+    def drive(self, driver: str, job: Mapping[str, Any]) -> dict[str, Any]:
         """Run one of the drivers in the host's Python, and return its result.
 
         Raises AssertionError with what it printed if it gave none.
         """
-        job_file = self.folder / "job.json"
-        job_file.write_text(json.dumps(job))
-        script = DRIVERS / f"{driver}.py"
-        done = self.run([str(self.host.python), str(script), str(job_file)], **variables)
+        done = self.start(driver, job)
         results = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
         said = f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         assert done.returncode == 0, said
