@@ -7,6 +7,7 @@ dependencies, then files, then the config. The database is never touched.
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 import shutil
 import subprocess
@@ -107,17 +108,23 @@ def find_home(folder: str, python: str | None) -> Home:
     return Home(path, python_of_hermes(python))
 
 
+def _backup_name(home: Home) -> Path:
+    """A name that no earlier backup has."""
+    plain = home.config.with_name(time.strftime("config.yaml.before-lcm-%Y%m%d-%H%M%S"))
+    names = (plain.with_name(f"{plain.name}-{n}") for n in itertools.count(2))
+    return plain if not plain.exists() else next(name for name in names if not name.exists())
+
+
 def _write_config(home: Home, text: str, terminal: Terminal) -> None:
-    if home.config.exists():
-        stamp = time.strftime("%Y%m%d-%H%M%S")
-        kept = home.config.with_name(f"config.yaml.before-lcm-{stamp}")
-        shutil.copy2(home.config, kept)
-        terminal.say(f"Kept the config as it was: {kept}")
-    fresh = home.config.with_name("config.yaml.new")
+    target = home.config.resolve()  # it may be a link into somebody's dotfiles
+    fresh = target.with_name("config.yaml.new")
     fresh.write_text(text, encoding="utf-8")
-    if home.config.exists():
-        shutil.copymode(home.config, fresh)
-    fresh.replace(home.config.resolve())
+    if target.exists():
+        kept = _backup_name(home)
+        shutil.copy2(target, kept)
+        shutil.copymode(target, fresh)
+        terminal.say(f"Kept the config as it was: {kept}")
+    fresh.replace(target)
     terminal.say(f"Wrote {home.config}")
 
 
@@ -160,7 +167,7 @@ def into(root: Path, home: Home, terminal: Terminal, *, yes: bool) -> int:
         _write_config(home, text, terminal)
     terminal.say()
     terminal.say("Installed. The next Hermes that starts keeps everything: `hermes lcm status`.")
-    terminal.say(f"To undo it: scripts/quickstart --out-of {home.path}")
+    terminal.say(f"To undo it: scripts/quickstart --out-of {home.path} --python {home.python}")
     return 0
 
 
@@ -183,5 +190,8 @@ def out_of(home: Home, terminal: Terminal, *, yes: bool) -> int:
         home.plugin.unlink()
     elif there:
         shutil.rmtree(home.plugin)
-    terminal.say(f"Taken out. The database stays: {home.path / 'lcm'}")
+    database = home.path / "lcm"
+    terminal.say(
+        f"Taken out. The database stays: {database}" if database.exists() else "Taken out."
+    )
     return 0

@@ -119,6 +119,16 @@ def test_the_config_is_backed_up(quickstart, tmp_path):
     assert backup.read_text() == CARED_FOR
 
 
+def test_the_way_out_keeps_the_first_backup(quickstart, tmp_path):
+    """In and out within a second are two backups; the first is still the original."""
+    (tmp_path / "config.yaml").write_text(CARED_FOR)
+    quickstart("--into", tmp_path, "--yes")
+    quickstart("--out-of", tmp_path, "--yes")
+    backups = sorted(tmp_path.glob("config.yaml.before-lcm-*"))
+    assert len(backups) == 2
+    assert backups[0].read_text() == CARED_FOR
+
+
 def test_only_the_lines_that_must_change_do(quickstart, tmp_path):
     """Every line of a cared-for config is still there, but the one that disabled us."""
     (tmp_path / "config.yaml").write_text(CARED_FOR)
