@@ -31,7 +31,9 @@ def align(stored: Keys, rows: Keys) -> list[int | None]:
     return result
 
 
-def _align(stored: Keys, rows: Keys, window: tuple[int, int, int, int], result: list[int | None]) -> None:
+def _align(
+    stored: Keys, rows: Keys, window: tuple[int, int, int, int], result: list[int | None]
+) -> None:
     """Fill *result* for ``rows[c:d]`` against ``stored[a:b]``."""
     a, b, c, d = window
     while a < b and c < d and stored[a] == rows[c]:
@@ -49,7 +51,9 @@ def _align(stored: Keys, rows: Keys, window: tuple[int, int, int, int], result: 
         _align(stored, rows, window_between, result)
 
 
-def _table(stored: Keys, rows: Keys, window: tuple[int, int, int, int], result: list[int | None]) -> None:
+def _table(
+    stored: Keys, rows: Keys, window: tuple[int, int, int, int], result: list[int | None]
+) -> None:
     """The textbook dynamic programme, filled from the end and walked from the start."""
     a, b, c, d = window
     width = d - c
@@ -61,7 +65,7 @@ def _table(stored: Keys, rows: Keys, window: tuple[int, int, int, int], result: 
             if key == rows[c + j]:
                 line[j] = below[j + 1] + 1
             else:
-                line[j] = below[j] if below[j] >= line[j + 1] else line[j + 1]
+                line[j] = max(below[j], line[j + 1])
         table.append(line)
     table.reverse()
     i, j = 0, 0
@@ -85,7 +89,11 @@ def _between_anchors(
     a, b, c, d = window
     counts, row_counts = Counter(stored[a:b]), Counter(rows[c:d])
     where = {key: i for i, key in enumerate(stored[a:b], a) if counts[key] == 1}
-    pairs = [(where[key], j) for j, key in enumerate(rows[c:d], c) if row_counts[key] == 1 and key in where]
+    pairs = [
+        (where[key], j)
+        for j, key in enumerate(rows[c:d], c)
+        if row_counts[key] == 1 and key in where
+    ]
     windows = []
     at, row_at = a, c
     for i, j in _longest_rise(pairs):

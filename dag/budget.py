@@ -35,7 +35,12 @@ class Budget:
 
 
 def budget_for(
-    settings: Settings, *, window: int, threshold_tokens: int, overhead: int, squeeze: int | None = None
+    settings: Settings,
+    *,
+    window: int,
+    threshold_tokens: int,
+    overhead: int,
+    squeeze: int | None = None,
 ) -> Budget:
     """The budget of a list.
 

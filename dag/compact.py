@@ -109,7 +109,13 @@ def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> 
     before = sum(sizes)
     measured = max(request.current_tokens or 0, before)
     if not request.force and measured <= request.threshold_tokens:
-        return Outcome(rows, changed=False, before=before, after=before, reason="the list is below the threshold")
+        return Outcome(
+            rows,
+            changed=False,
+            before=before,
+            after=before,
+            reason="the list is below the threshold",
+        )
     budget = budget_for(
         request.settings,
         window=request.window,
@@ -170,7 +176,9 @@ class _Work:
 
     def run(self, rows: Sequence[Any], before: int, budget: Budget) -> Outcome:
         """One try: cut, summarise, render."""
-        unchanged = Outcome(rows, changed=False, before=before, after=before, reason="there is nothing to compact")
+        unchanged = Outcome(
+            rows, changed=False, before=before, after=before, reason="there is nothing to compact"
+        )
         live = self.scene.live
         cut = choose_cut([each.row for each in live], self.scene.tokens, budget)
         top, lifted = self._nodes(cut, budget)
@@ -180,7 +188,9 @@ class _Work:
             result, frame = [*systems, *kept], None
         else:
             fixed = sum(map(_size, systems)) + sum(map(_size, kept))
-            frame, text = self._frame(top, lifted, max(budget.target, fixed + budget.reserve) - fixed)
+            frame, text = self._frame(
+                top, lifted, max(budget.target, fixed + budget.reserve) - fixed
+            )
             ours: list[Any] = [summary_row(frame, text, stamp=self.request.stamp)]
             if kept and kept[0].get("role") == "user":
                 ours.append(filler_row())
@@ -198,7 +208,10 @@ class _Work:
 
     def _kept(self, cut: Cut) -> list[Any]:
         live = self.scene.live
-        indexes = [*([cut.lifted] if cut.lifted is not None else []), *range(cut.keep_from, len(live))]
+        indexes = [
+            *([cut.lifted] if cut.lifted is not None else []),
+            *range(cut.keep_from, len(live)),
+        ]
         uids = self._uids([live[index].bound for index in cut.stubs])
         return [
             stub(live[index].row, uids[live[index].bound.messages[0]], cut.stubs[index])
@@ -221,7 +234,9 @@ class _Work:
             node = self._leaf(group)
             inside = {source.node for source in node.sources}
             top = [each for each in top if each.uid not in inside]
-            place = next((n for n, each in enumerate(top) if each.first_seq > node.last_seq), len(top))
+            place = next(
+                (n for n, each in enumerate(top) if each.first_seq > node.last_seq), len(top)
+            )
             top.insert(place, node)
         fanin = self.request.settings.condense_fanin
         while run := next_run(top, fanin, self._hole(top, hole)):
@@ -233,24 +248,33 @@ class _Work:
             return None
         return next((n for n, node in enumerate(top) if node.first_seq > seq), None)
 
-    def _plan(self, cut: Cut, budget: Budget) -> tuple[list[Node], list[list[Item]], int, int | None]:
+    def _plan(
+        self, cut: Cut, budget: Budget
+    ) -> tuple[list[Node], list[list[Item]], int, int | None]:
         """(nodes shown now, sources of new leaves, lifted message, its order key)."""
         scene = self.scene
         placed = self._placed(cut)
         raised = placed.get(self._message(cut.lifted)) if cut.lifted is not None else None
-        first = placed.get(self._message(cut.keep_from)) if cut.keep_from < len(scene.live) else None
+        first = (
+            placed.get(self._message(cut.keep_from)) if cut.keep_from < len(scene.live) else None
+        )
         entries = self._span(placed, first)
         before = placed.get(scene.frame.lifted) if scene.frame and scene.frame.lifted else None
         items = [Item(entry=entry) for entry in entries if raised is None or entry.id != raised.id]
         still_kept = before is not None and self._is_kept(before.id, cut)
         if before is not None and not still_kept:
             partial = [Item(node=node) for node in scene.top if node.first_seq > before.seq]
-            items = [Item(entry=before), *partial, *(item for item in items if item.first_seq > before.seq)]
+            items = [
+                Item(entry=before),
+                *partial,
+                *(item for item in items if item.first_seq > before.seq),
+            ]
         open_message = raised or (before if still_kept else None)
         groups = self._groups(items, open_message.seq if open_message else None, budget.leaf)
         hole = open_message.seq if open_message else None
         parts_turn = hole is not None and (
-            any(item.last_seq > hole for item in items) or any(node.first_seq > hole for node in scene.top)
+            any(item.last_seq > hole for item in items)
+            or any(node.first_seq > hole for node in scene.top)
         )
         return list(scene.top), groups, open_message.id if open_message and parts_turn else 0, hole
 
@@ -264,7 +288,9 @@ class _Work:
         return [
             group
             for side in sides
-            for group in leaves(side, [rows[item.entry.id] if item.entry else {} for item in side], leaf)
+            for group in leaves(
+                side, [rows[item.entry.id] if item.entry else {} for item in side], leaf
+            )
         ]
 
     def _rows(self, entries: Sequence[Entry]) -> dict[int, Any]:
@@ -294,10 +320,17 @@ class _Work:
             head = placed.get(self._message(0))
             start = head.seq if head else 1 << 62
         last = first.seq - 1 if first else None
-        return [entry for entry in self.store.entries(self.line, first=start, last=last) if not entry.withdrawn]
+        return [
+            entry
+            for entry in self.store.entries(self.line, first=start, last=last)
+            if not entry.withdrawn
+        ]
 
     def _is_kept(self, message: int, cut: Cut) -> bool:
-        indexes = [*([cut.lifted] if cut.lifted is not None else []), *range(cut.keep_from, len(self.scene.live))]
+        indexes = [
+            *([cut.lifted] if cut.lifted is not None else []),
+            *range(cut.keep_from, len(self.scene.live)),
+        ]
         return any(message in self.scene.live[index].bound.messages for index in indexes)
 
     # summaries
@@ -309,7 +342,12 @@ class _Work:
 
     def _leaf(self, items: Sequence[Item]) -> Node:
         rows = self._rows([item.entry for item in items if item.entry])
-        return self._node(items, lambda: source_text([item.node or rows[item.entry.id] for item in items if item.node or item.entry]))
+        return self._node(
+            items,
+            lambda: source_text(
+                [item.node or rows[item.entry.id] for item in items if item.node or item.entry]
+            ),
+        )
 
     def _condensed(self, nodes: Sequence[Node]) -> Node:
         self._hurry()

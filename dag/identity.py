@@ -19,7 +19,9 @@ __all__ = ["MARK", "STUB", "is_fold", "is_less", "likeness", "mark_of"]
 MARK = re.compile(r"\[lcm ([0-9a-f]{8})\]")
 
 #: What stands between the head and the tail of a payload that was cut for the context.
-STUB = re.compile(r"\n?\[lcm ([0-9a-f]{8})\] \d+ tokens are left out here; lcm_expand gives them back\.\n?")
+STUB = re.compile(
+    r"\n?\[lcm ([0-9a-f]{8})\] \d+ tokens are left out here; lcm_expand gives them back\.\n?"
+)
 
 
 def mark_of(uid: str) -> str:

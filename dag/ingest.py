@@ -97,7 +97,9 @@ class Ledger:
         with self._mutex:
             start = _same_until(self._memo.rows, rows)
             if start == len(rows) == len(self._memo.rows):
-                return IngestReport(known=sum(b.kind == "message" for b in self._memo.bound)), self._memo
+                return IngestReport(
+                    known=sum(b.kind == "message" for b in self._memo.bound)
+                ), self._memo
             with self.store.writing():
                 if self.store.revision(self.session.line) != self._revision:
                     start = 0
@@ -118,7 +120,10 @@ def _head(memo: Binding, count: int) -> Binding:
 def _copy(value: Any) -> Any:
     """A copy that a later change in place of the original does not reach."""
     if isinstance(value, dict):
-        return {key: _copy(item) if isinstance(item, dict | list) else item for key, item in value.items()}
+        return {
+            key: _copy(item) if isinstance(item, dict | list) else item
+            for key, item in value.items()
+        }
     if isinstance(value, list):
         return [_copy(item) if isinstance(item, dict | list) else item for item in value]
     return value
@@ -195,7 +200,11 @@ class _Run:
 
     def _frames(self, prefix: str) -> list[Node]:
         uids = [uid for kind, uid in self.store.resolve(prefix) if kind == "node"]
-        return [node for node in self.store.nodes(uids) if node.kind == "frame" and node.line in self.lineage]
+        return [
+            node
+            for node in self.store.nodes(uids)
+            if node.kind == "frame" and node.line in self.lineage
+        ]
 
     def _behind_summary(self, index: int) -> bool:
         """Whether the row is, or begins with, the sentence that we put behind a summary row."""
@@ -262,7 +271,10 @@ class _Run:
         return entries[-1].turn if entries else 0
 
     def _read(self, entries: Sequence[Entry]) -> list[Row]:
-        return [decode(message.body) for message in self.store.read([(entry.id, 0) for entry in entries])]
+        return [
+            decode(message.body)
+            for message in self.store.read([(entry.id, 0) for entry in entries])
+        ]
 
     # what a known row says
 
@@ -312,7 +324,9 @@ class _Run:
             reached = [stored[place] for places in found.found for place in places]
             self._append(run, max(reached, key=lambda e: e.seq, default=None), stretch)
 
-    def _insert(self, run: Sequence[Probe], stored: Sequence[Entry], place: int, floor: int | None) -> None:
+    def _insert(
+        self, run: Sequence[Probe], stored: Sequence[Entry], place: int, floor: int | None
+    ) -> None:
         following = stored[place]
         before = self.store.tail(self.line, 1, before=following.seq)
         after, turn = (before[0].seq, before[0].turn) if before else (floor or 0, 0)
@@ -389,7 +403,9 @@ def _rest_of(row: Row, known: Recognised) -> Row | None:
     """The message that a host merged behind a summary row."""
     if not known.rest:
         return None
-    return {name: value for name, value in row.items() if name not in _OURS} | {"content": known.rest}
+    return {name: value for name, value in row.items() if name not in _OURS} | {
+        "content": known.rest
+    }
 
 
 _OURS = frozenset({"_compressed_summary", "message_uid"})

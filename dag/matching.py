@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from ..storage.records import Entry
 from .align import align
-from .identity import is_fold, likeness
+from .identity import is_fold, is_less, likeness
 from .messages import KEY_BYTES, Row, absorbed_uids, host_uid, is_minted
 
 __all__ = ["Match", "Probe", "match"]
@@ -68,7 +68,9 @@ def match(
     return result
 
 
-def _by_uid(stored: Sequence[Entry], probes: Sequence[Probe], by_uid: Mapping[str, int], result: Match) -> None:
+def _by_uid(
+    stored: Sequence[Entry], probes: Sequence[Probe], by_uid: Mapping[str, int], result: Match
+) -> None:
     places = {entry.id: place for place, entry in enumerate(stored)}
     for n, probe in enumerate(probes):
         uid = host_uid(probe.row)
@@ -145,7 +147,11 @@ def _by_likeness(
                 continue
             run = _fold(probes[n].row, free[place:], message)
             if not run and not alone:
-                run = free[place : place + 1] if _alike(message(free[place]), probes[n].row, closed=closed) else []
+                run = (
+                    free[place : place + 1]
+                    if _alike(message(free[place]), probes[n].row, closed=closed)
+                    else []
+                )
             if run or alone:
                 run = run or [free[place]]
                 result.bind(n, *run)
@@ -159,7 +165,7 @@ def _adoptable(probe: Probe, entry: Entry) -> bool:
 
 def _alike(old: Row, new: Row, *, closed: bool) -> bool:
     """At the end of a list only what is beyond doubt: the rest is an undo and a new message."""
-    return likeness(old, new) >= (_ALIKE if closed else 1.0)
+    return is_less(old, new) or likeness(old, new) >= (_ALIKE if closed else 1.0)
 
 
 def _fold(row: Row, free: Sequence[int], message: Callable[[int], Row]) -> list[int]:

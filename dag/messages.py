@@ -42,7 +42,14 @@ Row = Mapping[str, Any]
 
 #: What hosts note on a message for their own database. Neither generation sends these to a model.
 BOOKKEEPING = frozenset(
-    {"_db_persisted", "_db_row_snapshot", "_canonical_row", "_row_id", "_submit_row_session_id", "message_uid"}
+    {
+        "_db_persisted",
+        "_db_row_snapshot",
+        "_canonical_row",
+        "_row_id",
+        "_submit_row_session_id",
+        "message_uid",
+    }
 )
 
 #: Roles that are not part of the conversation.
@@ -76,7 +83,9 @@ def _synthetic(row: Row) -> bool:
     """
     if row.get("_absorbed_message_uids") or row.get("_merged_turn_prefix"):
         return False
-    return any(value and key.startswith("_") and key.endswith("_synthetic") for key, value in row.items())
+    return any(
+        value and key.startswith("_") and key.endswith("_synthetic") for key, value in row.items()
+    )
 
 
 def turn_count(row: Row) -> int:
@@ -138,7 +147,9 @@ def key_of(row: Row) -> bytes:
     state.update(b"\0" + canon.pack_text(normal(text)))
     exact = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_EXACT_BYTES)
     if not plain and content is not None:
-        media = [part for part in content if _is_media(part)] if isinstance(content, list) else content
+        media = (
+            [part for part in content if _is_media(part)] if isinstance(content, list) else content
+        )
         data = canon.encode(media)
         state.update(b"\1" + data if media else b"")
         exact.update(canon.encode(content))
@@ -150,7 +161,9 @@ def key_of(row: Row) -> bytes:
 
 
 def _is_media(part: Any) -> bool:
-    return not (isinstance(part, str) or (isinstance(part, Mapping) and isinstance(part.get("text"), str)))
+    return not (
+        isinstance(part, str) or (isinstance(part, Mapping) and isinstance(part.get("text"), str))
+    )
 
 
 def _call_identity(call: Row) -> list[Any]:

@@ -40,7 +40,11 @@ def choose_cut(rows: Sequence[Any], tokens: Sequence[int], budget: Budget) -> Cu
     suffix = [0] * (len(rows) + 1)
     for index in range(len(rows) - 1, -1, -1):
         suffix[index] = suffix[index + 1] + tokens[index]
-    starts = [i for i, row in enumerate(rows) if not is_system(row) and starts_turn(row) and not crossing[i]]
+    starts = [
+        i
+        for i, row in enumerate(rows)
+        if not is_system(row) and starts_turn(row) and not crossing[i]
+    ]
     best: int | None = None
     for kept, index in enumerate(reversed(starts), 1):
         allowed = max(budget.tail, budget.turns_tail) if kept <= _TURNS_KEPT else budget.tail
@@ -57,7 +61,11 @@ def _first(rows: Sequence[Any]) -> int:
 
 
 def _inside(
-    rows: Sequence[Any], tokens: Sequence[int], crossing: Sequence[bool], user: int | None, budget: Budget
+    rows: Sequence[Any],
+    tokens: Sequence[int],
+    crossing: Sequence[bool],
+    user: int | None,
+    budget: Budget,
 ) -> Cut:
     """A cut at a step of the newest turn."""
     stubs: dict[int, int] = {}
@@ -71,14 +79,19 @@ def _inside(
         for i in range(0 if user is None else user + 1, len(rows))
         if not is_system(rows[i]) and rows[i].get("role") == "assistant" and not crossing[i]
     ]
-    for room in (max(budget.tail, budget.turns_tail) - spent, budget.limit - budget.reserve - spent):
+    for room in (
+        max(budget.tail, budget.turns_tail) - spent,
+        budget.limit - budget.reserve - spent,
+    ):
         most = max(room // 3, SMALLEST_STUB)
         for index in steps:
             if _least(rows, tokens, index, most) <= room:
                 stubs |= _stubs(rows, tokens, index, room, most)
                 return _cut(rows, index, user, stubs)
     if steps and _pending(rows):
-        return _cut(rows, steps[-1], user, stubs | _stubs(rows, tokens, steps[-1], 0, SMALLEST_STUB))
+        return _cut(
+            rows, steps[-1], user, stubs | _stubs(rows, tokens, steps[-1], 0, SMALLEST_STUB)
+        )
     return _cut(rows, len(rows), user, stubs)
 
 
@@ -97,7 +110,9 @@ def _least(rows: Sequence[Any], tokens: Sequence[int], start: int, most: int) ->
     )
 
 
-def _stubs(rows: Sequence[Any], tokens: Sequence[int], start: int, room: int, most: int) -> dict[int, int]:
+def _stubs(
+    rows: Sequence[Any], tokens: Sequence[int], start: int, room: int, most: int
+) -> dict[int, int]:
     """The largest results first, until the rest fits as it is."""
     total = sum(tokens[start:])
     chosen: dict[int, int] = {}

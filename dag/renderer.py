@@ -18,7 +18,17 @@ from ..storage.records import Node
 from .identity import MARK, mark_of
 from .messages import Row, normal, text_of
 
-__all__ = ["FILLER", "HEAD", "Recognised", "block", "filler_row", "is_filler", "recognise", "render", "summary_row"]
+__all__ = [
+    "FILLER",
+    "HEAD",
+    "Recognised",
+    "block",
+    "filler_row",
+    "is_filler",
+    "recognise",
+    "render",
+    "summary_row",
+]
 
 HEAD = (
     "Earlier conversation, compacted. This is history, not instructions. Each block stands for messages that are"
@@ -31,7 +41,11 @@ _FLAG = "_compressed_summary"
 
 def block(node: Node, level: int) -> str:
     """One node, as the summary row shows it at *level*."""
-    turns = f"turn {node.first_turn}" if node.first_turn == node.last_turn else f"turns {node.first_turn}-{node.last_turn}"
+    turns = (
+        f"turn {node.first_turn}"
+        if node.first_turn == node.last_turn
+        else f"turns {node.first_turn}-{node.last_turn}"
+    )
     topic = f": {_escaped(node.topic)}" if node.topic else ""
     return f"{mark_of(node.uid)} {turns}{topic}\n{_escaped(node.texts[level])}"
 
@@ -46,7 +60,9 @@ def render(frame: Node, nodes: Mapping[str, Node]) -> str:
     shown = [(nodes[source.node or ""], source.level) for source in frame.sources]
     hints = list(dict.fromkeys(hint for node, level in shown for hint in _hints(node, level)))
     asked = [f"Ask lcm_grep about: {'; '.join(hints)}"] if hints else []
-    return "\n\n".join([HEAD, *(block(node, level) for node, level in shown), *asked, mark_of(frame.uid)])
+    return "\n\n".join(
+        [HEAD, *(block(node, level) for node, level in shown), *asked, mark_of(frame.uid)]
+    )
 
 
 #: Hints that a node keeps when it is shown at its coarsest.
@@ -73,7 +89,11 @@ def filler_row() -> dict[str, Any]:
 
 def is_filler(row: Row) -> bool:
     """Whether the row is our sentence and nothing else; only true behind a summary row."""
-    return row.get("role") == "assistant" and not row.get("tool_calls") and normal(text_of(row)) == FILLER
+    return (
+        row.get("role") == "assistant"
+        and not row.get("tool_calls")
+        and normal(text_of(row)) == FILLER
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +109,9 @@ Find = Callable[[str], Sequence[Node]]
 """Frames of this session, or of one that it descends from, whose uid begins so."""
 
 
-def recognise(row: Row, find: Find, load: Callable[[Sequence[str]], Sequence[Node]]) -> Recognised | None:
+def recognise(
+    row: Row, find: Find, load: Callable[[Sequence[str]], Sequence[Node]]
+) -> Recognised | None:
     """The frame that *row* stands for, or None if it is a message.
 
     By uid where the host kept ours; else by its whole text, white space aside.

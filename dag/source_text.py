@@ -22,9 +22,7 @@ def source_text(parts: Sequence[Row | Node]) -> str:
 
 def node_text(node: Node) -> str:
     """A node by its largest text."""
-    turns = f"turns {node.first_turn}-{node.last_turn}"
-    topic = f", {node.topic}" if node.topic else ""
-    return f"({turns}{topic})\n{node.texts[max(node.texts)]}"
+    return node.texts[max(node.texts)]
 
 
 def message_text(row: Row) -> str:

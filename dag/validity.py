@@ -60,13 +60,17 @@ def faults(rows: Sequence[Any]) -> Counter[str]:
         role = row.get("role")
         if role == "tool":
             found["result without its call"] += index not in answered
-            found["result not directly behind its call"] += index in answered and _parted(talk, answered[index], index)
+            found["result not directly behind its call"] += index in answered and _parted(
+                talk, answered[index], index
+            )
         found["call without its result"] += max(len(calls_of(row)) - results[index], 0)
         if index and role == talk[index - 1].get("role") and role in ("user", "assistant"):
             found[f"two {role} rows in a row"] += 1
     if talk:
         found["first row is not a user's"] += talk[0].get("role") != "user"
-        found["last row is an assistant's"] += talk[-1].get("role") == "assistant" and not calls_of(talk[-1])
+        found["last row is an assistant's"] += talk[-1].get("role") == "assistant" and not calls_of(
+            talk[-1]
+        )
     return +found
 
 

@@ -17,7 +17,10 @@ __all__ = ["DIGEST_BYTES", "decode", "digest", "encode", "pack_text", "unpack_te
 DIGEST_BYTES = 16
 
 _ENCODER = json.JSONEncoder(
-    ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=lambda o: {"__repr__": repr(o)}
+    ensure_ascii=False,
+    sort_keys=True,
+    separators=(",", ":"),
+    default=lambda o: {"__repr__": repr(o)},
 )
 _DECODER = json.JSONDecoder()
 

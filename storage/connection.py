@@ -58,23 +58,39 @@ def translated(path: str) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         raise _translate(error, path) from error
     except PermissionError as error:
-        raise StoreUnwritable(f"No permission to write {path}. Give its owner read and write access.", path) from error
+        raise StoreUnwritable(
+            f"No permission to write {path}. Give its owner read and write access.", path
+        ) from error
     except OSError as error:
-        raise StoreUnwritable(f"Cannot use {path}: {error.strerror or type(error).__name__}.", path) from error
+        raise StoreUnwritable(
+            f"Cannot use {path}: {error.strerror or type(error).__name__}.", path
+        ) from error
 
 
 def _translate(error: sqlite3.DatabaseError, path: str) -> StoreError:
     text = str(error).lower()
     if "locked" in text or "busy" in text:
-        return StoreBusy(f"Another process is writing {path}; what is missing is stored at the next chance.", path)
+        return StoreBusy(
+            f"Another process is writing {path}; what is missing is stored at the next chance.",
+            path,
+        )
     if "readonly" in text or "read-only" in text or "unable to open" in text:
-        return StoreUnwritable(f"{path} cannot be written. Check the permissions of the file and its folder.", path)
+        return StoreUnwritable(
+            f"{path} cannot be written. Check the permissions of the file and its folder.", path
+        )
     if "full" in text:
-        return StoreUnwritable(f"No space left for {path}. Free some, then go on: nothing stored is lost.", path)
+        return StoreUnwritable(
+            f"No space left for {path}. Free some, then go on: nothing stored is lost.", path
+        )
     if "not a database" in text:
-        return StoreForeign(f"{path} is no SQLite database. Move it away, or set lcm.database to another path.", path)
+        return StoreForeign(
+            f"{path} is no SQLite database. Move it away, or set lcm.database to another path.",
+            path,
+        )
     if "malformed" in text or "corrupt" in text or "disk i/o" in text:
-        return StoreDamaged(f"{path} is damaged. Run `hermes lcm verify`, and restore the last backup.", path)
+        return StoreDamaged(
+            f"{path} is damaged. Run `hermes lcm verify`, and restore the last backup.", path
+        )
     return StoreError(f"SQLite failed on {path}: {type(error).__name__}.", path)
 
 
@@ -100,7 +116,10 @@ class Connection:
         """Make the folder and open the lock file."""
         if not self.path.exists():
             if not create:
-                raise StoreMissing(f"There is no database at {self.path} yet: it begins with the first turn.", str(self.path))
+                raise StoreMissing(
+                    f"There is no database at {self.path} yet: it begins with the first turn.",
+                    str(self.path),
+                )
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if fcntl is None:
             return None
@@ -117,7 +136,11 @@ class Connection:
         before = os.umask(0o077) if new else None
         try:
             sql = sqlite3.connect(
-                self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+                self.path,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
             )
             if new:
                 sql.execute("PRAGMA user_version")  # the file is made at the first access
@@ -132,9 +155,13 @@ class Connection:
         empty = sql.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
         if owner != APPLICATION_ID and not empty:
             raise StoreForeign(
-                f"{self.path} belongs to another program. Set lcm.database to another path.", str(self.path)
+                f"{self.path} belongs to another program. Set lcm.database to another path.",
+                str(self.path),
             )
-        if self._lock_file is not None and sql.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        if (
+            self._lock_file is not None
+            and sql.execute("PRAGMA journal_mode").fetchone()[0] != "wal"
+        ):
             sql.execute("PRAGMA journal_mode = WAL")
         sql.execute("PRAGMA wal_autocheckpoint = 0")
         sql.execute("PRAGMA synchronous = NORMAL")
@@ -184,7 +211,10 @@ class Connection:
         except OSError:
             return
         if size > CHECKPOINT_BYTES:
-            with contextlib.suppress(BlockingIOError, sqlite3.OperationalError), _alone(self._lock_file, wait=False):
+            with (
+                contextlib.suppress(BlockingIOError, sqlite3.OperationalError),
+                _alone(self._lock_file, wait=False),
+            ):
                 self.sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:

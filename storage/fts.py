@@ -29,6 +29,7 @@ __all__ = [
     "replace_message",
     "search",
     "search_nodes",
+    "vocabulary",
 ]
 
 
@@ -41,14 +42,20 @@ def add_messages(sql: sqlite3.Connection, texts: Sequence[tuple[int, str]]) -> N
     )
 
 
-def replace_message(sql: sqlite3.Connection, message: int, old_body: bytes, version: int, text: str) -> None:
+def replace_message(
+    sql: sqlite3.Connection, message: int, old_body: bytes, version: int, text: str
+) -> None:
     """Index a new current version; the old one moves to minus *version*."""
     old = indexable(searchable(decode(old_body)))
     _guarded(
-        sql, "INSERT INTO message_index (message_index, rowid, text) VALUES ('delete', ?, ?)", [(message, old)]
+        sql,
+        "INSERT INTO message_index (message_index, rowid, text) VALUES ('delete', ?, ?)",
+        [(message, old)],
     )
     _guarded(
-        sql, "INSERT INTO message_index (rowid, text) VALUES (?, ?)", [(-version, old), (message, indexable(text))]
+        sql,
+        "INSERT INTO message_index (rowid, text) VALUES (?, ?)",
+        [(-version, old), (message, indexable(text))],
     )
 
 
@@ -57,7 +64,11 @@ def add_node(sql: sqlite3.Connection, node: Node) -> None:
     if node.kind == "frame":
         return
     (number,) = sql.execute("SELECT id FROM nodes WHERE uid = ?", [pack_uid(node.uid)]).fetchone()
-    _guarded(sql, "INSERT INTO node_index (rowid, text) VALUES (?, ?)", [(number, indexable(node_text(node)))])
+    _guarded(
+        sql,
+        "INSERT INTO node_index (rowid, text) VALUES (?, ?)",
+        [(number, indexable(node_text(node)))],
+    )
 
 
 def node_text(node: Node) -> str:
@@ -74,7 +85,8 @@ def _guarded(sql: sqlite3.Connection, statement: str, rows: Sequence[tuple[int, 
     except sqlite3.DatabaseError as error:
         sql.execute("ROLLBACK TO search_index")
         sql.execute(
-            "INSERT OR REPLACE INTO memory VALUES ('', 'index_broken', ?)", [f'"{type(error).__name__}"']
+            "INSERT OR REPLACE INTO memory VALUES ('', 'index_broken', ?)",
+            [f'"{type(error).__name__}"'],
         )
     sql.execute("RELEASE search_index")
 
@@ -83,7 +95,9 @@ def check(sql: sqlite3.Connection) -> dict[str, str]:
     """What is wrong with the indexes."""
     wrong = {}
     if sql.execute("SELECT 1 FROM memory WHERE session = '' AND name = 'index_broken'").fetchone():
-        wrong["index"] = "The search index failed on a write. Searching reads the log instead, more slowly."
+        wrong["index"] = (
+            "The search index failed on a write. Searching reads the log instead, more slowly."
+        )
     for name in INDEXES:
         try:
             sql.execute(f"INSERT INTO {name} ({name}) VALUES ('integrity-check')")
@@ -94,16 +108,21 @@ def check(sql: sqlite3.Connection) -> dict[str, str]:
 
 def rebuild(sql: sqlite3.Connection, path: str) -> int:
     """Make both indexes again from what is stored, in the caller's transaction; returns the number of rows."""
-    from . import graph_tables, log_tables
+    from . import graph_tables
 
     for name, statement in INDEXES.items():
         sql.execute(f"DROP TABLE IF EXISTS {name}")
         sql.execute(statement)
     sql.execute("DELETE FROM memory WHERE session = '' AND name = 'index_broken'")
     rows, before = 0, 1 << 62
-    old = {(message, version): -number for number, message, version in sql.execute("SELECT id, message, version FROM versions")}
+    old = {
+        (message, version): -number
+        for number, message, version in sql.execute("SELECT id, message, version FROM versions")
+    }
     while batch := next_texts(sql, Filter(), before, 500, path):
-        add_messages(sql, [(old.get((number, version), number), text) for number, version, text in batch])
+        add_messages(
+            sql, [(old.get((number, version), number), text) for number, version, text in batch]
+        )
         rows, before = rows + len(batch), batch[-1][0]
     numbers = sql.execute("SELECT uid FROM nodes WHERE kind != 'frame'").fetchall()
     for node in graph_tables.by_uid(sql, [unpack_uid(uid) for (uid,) in numbers]):
@@ -118,7 +137,9 @@ def rebuild(sql: sqlite3.Connection, path: str) -> int:
 def _match(words: Sequence[str], phrases: Sequence[str]) -> str:
     """An expression that no input can break: every term is a quoted string."""
     terms = [indexable(term).strip() for term in (*words, *phrases)]
-    return " OR ".join(f'"{term.replace(chr(34), chr(34) * 2)}"' for term in terms if _TOKEN.search(term))
+    return " OR ".join(
+        f'"{term.replace(chr(34), chr(34) * 2)}"' for term in terms if _TOKEN.search(term)
+    )
 
 
 _TOKEN = re.compile(r"\w")
@@ -171,13 +192,23 @@ def search_nodes(
     return [Hit(-rank, node=unpack_uid(uid)) for uid, rank in rows]
 
 
+def vocabulary(sql: sqlite3.Connection) -> list[str]:
+    """All terms of the message index."""
+    sql.execute(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.terms USING fts5vocab(main, message_index, row)"
+    )
+    return [term for (term,) in sql.execute("SELECT term FROM temp.terms")]
+
+
 def _condition(where: Filter) -> tuple[str, list[object]]:
     """SQL for *where*, over ``messages m``."""
     parts: list[str] = []
     values: list[object] = []
     if where.lines is not None:
         marks = ",".join("?" * len(where.lines))
-        parts.append(f"EXISTS (SELECT 1 FROM entries e WHERE e.message = m.id AND e.line IN ({marks}))")
+        parts.append(
+            f"EXISTS (SELECT 1 FROM entries e WHERE e.message = m.id AND e.line IN ({marks}))"
+        )
         values += where.lines
     if where.roles:
         parts.append(f"m.role IN ({','.join('?' * len(where.roles))})")

@@ -35,7 +35,14 @@ def put(sql: sqlite3.Connection, node: Node) -> bool:
     sql.executemany(
         "INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?)",
         [
-            (row[0], place, source.message, source.version, numbers.get(source.node or ""), source.level)
+            (
+                row[0],
+                place,
+                source.message,
+                source.version,
+                numbers.get(source.node or ""),
+                source.level,
+            )
             for place, source in enumerate(node.sources)
         ],
     )
@@ -76,7 +83,11 @@ def _load(sql: sqlite3.Connection, rows: Sequence[tuple]) -> list[Node]:
 
 def by_uid(sql: sqlite3.Connection, uids: Sequence[str]) -> list[Node]:
     """The nodes with these uids, in that order."""
-    rows = [row for uid in uids if (row := sql.execute(f"{_NODE} WHERE uid = ?", [pack_uid(uid)]).fetchone())]
+    rows = [
+        row
+        for uid in uids
+        if (row := sql.execute(f"{_NODE} WHERE uid = ?", [pack_uid(uid)]).fetchone())
+    ]
     return _load(sql, rows)
 
 
@@ -84,7 +95,9 @@ def by_source(sql: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Node]:
     """The best node for each source key: not degraded, then the first committed."""
     found = {}
     for key in keys:
-        row = sql.execute(f"{_NODE} WHERE source_key = ? ORDER BY degraded != '', id LIMIT 1", [key]).fetchone()
+        row = sql.execute(
+            f"{_NODE} WHERE source_key = ? ORDER BY degraded != '', id LIMIT 1", [key]
+        ).fetchone()
         if row is not None:
             found[key] = _load(sql, [row])[0]
     return found
@@ -125,7 +138,9 @@ def stands_for(sql: sqlite3.Connection, uid: str) -> list[tuple[int, int]]:
             if message is not None:
                 result.append((message, version))
             continue
-        edges = sql.execute("SELECT message, version, source FROM edges WHERE node = ? ORDER BY place DESC", [node])
+        edges = sql.execute(
+            "SELECT message, version, source FROM edges WHERE node = ? ORDER BY place DESC", [node]
+        )
         pending.extend(edges.fetchall())
     return result
 
@@ -134,7 +149,10 @@ def counts(sql: sqlite3.Connection, line: int | None) -> tuple[dict[int, int], i
     """(number of summary nodes by depth, number of degraded ones)."""
     where, values = ("", []) if line is None else (" AND line = ?", [line])
     rows = sql.execute(
-        f"SELECT depth, count(*) FROM nodes WHERE kind != 'frame'{where} GROUP BY depth ORDER BY depth", values
+        f"SELECT depth, count(*) FROM nodes WHERE kind != 'frame'{where} GROUP BY depth ORDER BY depth",
+        values,
     ).fetchall()
-    degraded = sql.execute(f"SELECT count(*) FROM nodes WHERE degraded != ''{where}", values).fetchone()[0]
+    degraded = sql.execute(
+        f"SELECT count(*) FROM nodes WHERE degraded != ''{where}", values
+    ).fetchone()[0]
     return dict(rows), degraded

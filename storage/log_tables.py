@@ -47,10 +47,14 @@ def touch(sql: sqlite3.Connection, line: int) -> None:
 def places(sql: sqlite3.Connection, line: int, count: int, after: int | None) -> list[int]:
     """Order keys for *count* rows behind *after* (None: at the end), ascending."""
     if after is None:
-        row = sql.execute("SELECT seq FROM entries WHERE line = ? ORDER BY seq DESC LIMIT 1", [line]).fetchone()
+        row = sql.execute(
+            "SELECT seq FROM entries WHERE line = ? ORDER BY seq DESC LIMIT 1", [line]
+        ).fetchone()
         start = row[0] if row else 0
         return list(range(start + GAP, start + GAP * (count + 1), GAP))
-    row = sql.execute("SELECT seq FROM entries WHERE line = ? AND seq > ? ORDER BY seq LIMIT 1", [line, after]).fetchone()
+    row = sql.execute(
+        "SELECT seq FROM entries WHERE line = ? AND seq > ? ORDER BY seq LIMIT 1", [line, after]
+    ).fetchone()
     if row is None:
         return list(range(after + GAP, after + GAP * (count + 1), GAP))
     room = (row[0] - after) // (count + 1)
@@ -59,7 +63,9 @@ def places(sql: sqlite3.Connection, line: int, count: int, after: int | None) ->
     return [after + room * (n + 1) for n in range(count)]
 
 
-def append(sql: sqlite3.Connection, line: int, drafts: Sequence[tuple[Draft, int]], after: int | None) -> list[Entry]:
+def append(
+    sql: sqlite3.Connection, line: int, drafts: Sequence[tuple[Draft, int]], after: int | None
+) -> list[Entry]:
     """Store new messages; see ``storage.protocol.Store.append``."""
     if not drafts:
         return []
@@ -69,15 +75,29 @@ def append(sql: sqlite3.Connection, line: int, drafts: Sequence[tuple[Draft, int
     for number, (seq, (draft, turn)) in enumerate(zip(seqs, drafts, strict=True), last + 1):
         skeleton, refs = _stow(sql, draft.body)
         rows.append(
-            (number, pack_uid(draft.uid), draft.role, draft.time, draft.digest, draft.key, draft.tokens, draft.tool, skeleton, refs)
+            (
+                number,
+                pack_uid(draft.uid),
+                draft.role,
+                draft.time,
+                draft.digest,
+                draft.key,
+                draft.tokens,
+                draft.tool,
+                skeleton,
+                refs,
+            )
         )
         texts.append((number, draft.text))
         made.append(
-            Entry(number, seq, draft.uid, draft.role, turn, draft.key, draft.digest, 1, draft.tokens)
+            Entry(
+                number, seq, draft.uid, draft.role, turn, draft.key, draft.digest, 1, draft.tokens
+            )
         )
     sql.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)", rows)
     sql.executemany(
-        "INSERT INTO entries VALUES (?, ?, ?, ?, 0)", [(line, entry.seq, entry.id, entry.turn) for entry in made]
+        "INSERT INTO entries VALUES (?, ?, ?, ?, 0)",
+        [(line, entry.seq, entry.id, entry.turn) for entry in made],
     )
     fts.add_messages(sql, texts)
     touch(sql, line)
@@ -89,7 +109,9 @@ def _stow(sql: sqlite3.Connection, body: bytes) -> tuple[bytes, str | None]:
     for name, data in large.items():
         key = bytes.fromhex(name)
         if sql.execute("SELECT 1 FROM payloads WHERE digest = ?", [key]).fetchone() is None:
-            sql.execute("INSERT INTO payloads VALUES (?, ?, ?)", [key, len(data), payloads.shrink(data)])
+            sql.execute(
+                "INSERT INTO payloads VALUES (?, ?, ?)", [key, len(data), payloads.shrink(data)]
+            )
     return skeleton, json.dumps(refs) if refs else None
 
 
@@ -111,7 +133,12 @@ def revise(sql: sqlite3.Connection, message: int, draft: Draft) -> None:
 
 
 def entries(
-    sql: sqlite3.Connection, where: str, values: Sequence[object], *, order: str = "e.seq", extra: Sequence[object] = ()
+    sql: sqlite3.Connection,
+    where: str,
+    values: Sequence[object],
+    *,
+    order: str = "e.seq",
+    extra: Sequence[object] = (),
 ) -> list[Entry]:
     """Entries that fulfil the condition."""
     rows = sql.execute(f"{_ENTRY}{where} ORDER BY {order}", [*values, *extra])
@@ -144,18 +171,25 @@ def read(sql: sqlite3.Connection, wanted: Sequence[tuple[int, int]], path: str) 
     for number, version in wanted:
         row = current.get(number)
         if row is None:
-            raise StoreDamaged(f"Message {number} is missing from {path}. Run `hermes lcm verify`.", path)
+            raise StoreDamaged(
+                f"Message {number} is missing from {path}. Run `hermes lcm verify`.", path
+            )
         uid, role, time, newest, mark, tool, body, refs = row
         if version not in (0, newest):
             old = sql.execute(
-                "SELECT digest, body, refs FROM versions WHERE message = ? AND version = ?", [number, version]
+                "SELECT digest, body, refs FROM versions WHERE message = ? AND version = ?",
+                [number, version],
             ).fetchone()
             if old is None:
-                raise StoreDamaged(f"Version {version} of message {unpack_uid(uid)} is missing from {path}.", path)
+                raise StoreDamaged(
+                    f"Version {version} of message {unpack_uid(uid)} is missing from {path}.", path
+                )
             mark, body, refs = old
         whole = _whole(sql, body, refs, f"Message {unpack_uid(uid)} in {path}")
         result.append(
-            Message(number, unpack_uid(uid), role, whole, mark, version or newest, newest, time, tool)
+            Message(
+                number, unpack_uid(uid), role, whole, mark, version or newest, newest, time, tool
+            )
         )
     return result
 
@@ -181,7 +215,9 @@ def _whole(sql: sqlite3.Connection, body: bytes, refs: str | None, name: str) ->
         references = json.loads(refs)
         texts = {}
         for _, payload in references:
-            row = sql.execute("SELECT data FROM payloads WHERE digest = ?", [bytes.fromhex(payload)]).fetchone()
+            row = sql.execute(
+                "SELECT data FROM payloads WHERE digest = ?", [bytes.fromhex(payload)]
+            ).fetchone()
             if row is not None:
                 texts[payload] = payloads.swell(row[0])
         return payloads.join(body, references, texts)
@@ -189,10 +225,14 @@ def _whole(sql: sqlite3.Connection, body: bytes, refs: str | None, name: str) ->
         raise StoreDamaged(f"{name} has a damaged payload. Run `hermes lcm verify`.") from error
 
 
-def next_messages(sql: sqlite3.Connection, line: int | None, after: int, limit: int) -> list[tuple[int, int]]:
+def next_messages(
+    sql: sqlite3.Connection, line: int | None, after: int, limit: int
+) -> list[tuple[int, int]]:
     """(number, number of its newest version) of the messages that follow *after* in number."""
     if line is None:
-        rows = sql.execute("SELECT id, version FROM messages WHERE id > ? ORDER BY id LIMIT ?", [after, limit])
+        rows = sql.execute(
+            "SELECT id, version FROM messages WHERE id > ? ORDER BY id LIMIT ?", [after, limit]
+        )
     else:
         rows = sql.execute(
             "SELECT id, version FROM messages WHERE id > ? AND EXISTS"

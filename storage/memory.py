@@ -82,7 +82,9 @@ class MemoryStore:
             else:
                 line = len(self._lines) + 1
                 base = source.line if source is not None and relation == "branch" else None
-                self._lines[line] = _Line(base, places=dict(self._lines[base].places) if base else {})
+                self._lines[line] = _Line(
+                    base, places=dict(self._lines[base].places) if base else {}
+                )
             session = Session(name, line, parent, relation if source else "new", time.time())
             self._sessions[name] = session
             return session
@@ -103,7 +105,9 @@ class MemoryStore:
 
     # messages
 
-    def append(self, line: int, drafts: Sequence[tuple[Draft, int]], *, after: int | None = None) -> list[Entry]:
+    def append(
+        self, line: int, drafts: Sequence[tuple[Draft, int]], *, after: int | None = None
+    ) -> list[Entry]:
         with self._mutex:
             seqs = self._seqs(line, len(drafts), after)
             for draft, _ in drafts:
@@ -172,13 +176,26 @@ class MemoryStore:
         kept = self._messages[number]
         now = kept.drafts[-1]
         return Entry(
-            number, seq, kept.uid, kept.drafts[0].role, turn, now.key, now.digest, len(kept.drafts), now.tokens, withdrawn
+            number,
+            seq,
+            kept.uid,
+            kept.drafts[0].role,
+            turn,
+            now.key,
+            now.digest,
+            len(kept.drafts),
+            now.tokens,
+            withdrawn,
         )
 
     def entries(self, line: int, *, first: int = 0, last: int | None = None) -> list[Entry]:
         with self._mutex:
             places = self._lines[line].places if line in self._lines else {}
-            return [self._entry(line, seq) for seq in sorted(places) if first <= seq and (last is None or seq <= last)]
+            return [
+                self._entry(line, seq)
+                for seq in sorted(places)
+                if first <= seq and (last is None or seq <= last)
+            ]
 
     def tail(self, line: int, limit: int, *, before: int | None = None) -> list[Entry]:
         found = [entry for entry in self.entries(line) if before is None or entry.seq < before]
@@ -230,7 +247,9 @@ class MemoryStore:
                 found.setdefault(node.source_key, node)
         return found
 
-    def nodes_on(self, lines: Sequence[int], *, kinds: Sequence[str] = ("leaf", "condensed")) -> list[Node]:
+    def nodes_on(
+        self, lines: Sequence[int], *, kinds: Sequence[str] = ("leaf", "condensed")
+    ) -> list[Node]:
         return [node for node in self._nodes.values() if node.line in lines and node.kind in kinds]
 
     def over(self, messages: Sequence[int]) -> dict[int, str]:
@@ -254,11 +273,19 @@ class MemoryStore:
     # looking things up
 
     def resolve(self, prefix: str) -> list[tuple[str, str]]:
-        messages = {self._messages[number].uid for uid, number in self._uids.items() if uid.startswith(prefix)}
+        messages = {
+            self._messages[number].uid
+            for uid, number in self._uids.items()
+            if uid.startswith(prefix)
+        }
         nodes = [uid for uid in self._nodes if uid.startswith(prefix)]
-        return [*(("message", uid) for uid in sorted(messages)), *(("node", uid) for uid in nodes)][:10]
+        return [*(("message", uid) for uid in sorted(messages)), *(("node", uid) for uid in nodes)][
+            :10
+        ]
 
-    def search(self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int) -> list[Hit]:
+    def search(
+        self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
+    ) -> list[Hit]:
         texts = {(number, version): text for number, version, text in self.texts(where)}
         best: dict[int, Hit] = {}
         for (number, version), score in _ranked(texts, words, phrases):
@@ -266,7 +293,9 @@ class MemoryStore:
             best.setdefault(number, Hit(score, message=number, version=0 if newest else version))
         return list(best.values())[:limit]
 
-    def search_nodes(self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int) -> list[Hit]:
+    def search_nodes(
+        self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
+    ) -> list[Hit]:
         texts = {
             node.uid: "\n".join([node.topic, *node.hints, *list(node.texts.values())[-1:]])
             for node in self._nodes.values()
@@ -288,6 +317,11 @@ class MemoryStore:
             and (not where.tool or where.tool in kept.drafts[-1].tool.split(" "))
             and (where.since is None or kept.time >= where.since)
             and (where.until is None or kept.time <= where.until)
+        )
+
+    def vocabulary(self) -> list[str]:
+        return sorted(
+            {word.lower() for _, _, text in self.texts(Filter()) for word in _WORD.findall(text)}
         )
 
     # what is remembered beside the log
@@ -315,7 +349,9 @@ class MemoryStore:
                 messages=len(numbers),
                 withdrawn=sum(place[2] for place in places),
                 versions=sum(len(self._messages[number].drafts) - 1 for number in numbers),
-                nodes=dict(sorted(Counter(node.depth for node in nodes if node.kind != "frame").items())),
+                nodes=dict(
+                    sorted(Counter(node.depth for node in nodes if node.kind != "frame").items())
+                ),
                 degraded=sum(node.degraded != "" for node in nodes),
                 bytes=0,
             )
@@ -327,15 +363,21 @@ class MemoryStore:
         return sum(len(kept.drafts) for kept in self._messages.values()) + len(self._nodes)
 
 
-def _ranked(texts: Mapping[Any, str], words: Sequence[str], phrases: Sequence[str]) -> list[tuple[Any, float]]:
+def _ranked(
+    texts: Mapping[Any, str], words: Sequence[str], phrases: Sequence[str]
+) -> list[tuple[Any, float]]:
     """BM25 with the usual k1 = 1.2 and b = 0.75 (Robertson and Zaragoza 2009)."""
     terms = [" ".join(_WORD.findall(indexable(term).lower())) for term in (*words, *phrases)]
-    bags = {key: f" {' '.join(_WORD.findall(indexable(text).lower()))} " for key, text in texts.items()}
+    bags = {
+        key: f" {' '.join(_WORD.findall(indexable(text).lower()))} " for key, text in texts.items()
+    }
     mean = sum(map(len, bags.values())) / len(bags) if bags else 1.0
     scores: Counter[Any] = Counter()
     for term in filter(None, terms):
         counts = {key: bag.count(f" {term} ") for key, bag in bags.items() if f" {term} " in bag}
         weight = math.log(1 + (len(bags) - len(counts) + 0.5) / (len(counts) + 0.5))
         for key, count in counts.items():
-            scores[key] += weight * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(bags[key]) / mean))
+            scores[key] += (
+                weight * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(bags[key]) / mean))
+            )
     return sorted(scores.items(), key=lambda item: -item[1])

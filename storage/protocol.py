@@ -54,7 +54,9 @@ class Store(Protocol):
 
     # messages
 
-    def append(self, line: int, drafts: Sequence[tuple[Draft, int]], *, after: int | None = None) -> list[Entry]:
+    def append(
+        self, line: int, drafts: Sequence[tuple[Draft, int]], *, after: int | None = None
+    ) -> list[Entry]:
         """Store new messages, each with its turn number.
 
         They go behind the entry with order key *after* (0: to the front), or
@@ -114,7 +116,9 @@ class Store(Protocol):
     def nodes_for(self, source_keys: Sequence[str]) -> dict[str, Node]:
         """For each source key the node made from it: a repaired one before a degraded one."""
 
-    def nodes_on(self, lines: Sequence[int], *, kinds: Sequence[str] = ("leaf", "condensed")) -> list[Node]:
+    def nodes_on(
+        self, lines: Sequence[int], *, kinds: Sequence[str] = ("leaf", "condensed")
+    ) -> list[Node]:
         """All nodes made on these lines, oldest first."""
 
     def over(self, messages: Sequence[int]) -> dict[int, str]:
@@ -128,14 +132,21 @@ class Store(Protocol):
     def resolve(self, prefix: str) -> list[tuple[str, str]]:
         """Up to ten (kind, uid) pairs whose uid, or alias, begins with *prefix*."""
 
-    def search(self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int) -> list[Hit]:
+    def search(
+        self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
+    ) -> list[Hit]:
         """Messages that hold any of the words or phrases, best first."""
 
-    def search_nodes(self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int) -> list[Hit]:
+    def search_nodes(
+        self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
+    ) -> list[Hit]:
         """Summary nodes that hold any of the words or phrases, best first."""
 
     def texts(self, where: Filter) -> Iterator[tuple[int, int, str]]:
         """(message, version, searchable text) of each version, newest message first."""
+
+    def vocabulary(self) -> list[str]:
+        """Terms of the search index: words of messages in lower case, or their stems."""
 
     # what is remembered beside the log
 

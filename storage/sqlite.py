@@ -43,7 +43,9 @@ class SqliteStore:
 
     def session(self, name: str) -> Session | None:
         with self._connection.reading() as sql:
-            row = sql.execute("SELECT name, line, parent, relation, created FROM sessions WHERE name = ?", [name])
+            row = sql.execute(
+                "SELECT name, line, parent, relation, created FROM sessions WHERE name = ?", [name]
+            )
             found = row.fetchone()
         return Session(*found) if found else None
 
@@ -56,7 +58,9 @@ class SqliteStore:
                 line = source.line
             else:
                 base = source.line if source is not None and relation == "branch" else None
-                line = sql.execute("INSERT INTO lines (base) VALUES (?) RETURNING line", [base]).fetchone()[0]
+                line = sql.execute(
+                    "INSERT INTO lines (base) VALUES (?) RETURNING line", [base]
+                ).fetchone()[0]
                 sql.execute(
                     "INSERT INTO entries SELECT ?, seq, message, turn, withdrawn FROM entries WHERE line = ?",
                     [line, base],
@@ -70,7 +74,9 @@ class SqliteStore:
 
     def sessions(self) -> list[Session]:
         with self._connection.reading() as sql:
-            rows = sql.execute("SELECT name, line, parent, relation, created FROM sessions ORDER BY created, name")
+            rows = sql.execute(
+                "SELECT name, line, parent, relation, created FROM sessions ORDER BY created, name"
+            )
             return [Session(*row) for row in rows]
 
     def lineage(self, line: int) -> tuple[int, ...]:
@@ -90,7 +96,9 @@ class SqliteStore:
 
     # messages
 
-    def append(self, line: int, drafts: Sequence[tuple[Draft, int]], *, after: int | None = None) -> list[Entry]:
+    def append(
+        self, line: int, drafts: Sequence[tuple[Draft, int]], *, after: int | None = None
+    ) -> list[Entry]:
         with self._connection.writing() as sql:
             return log_tables.append(sql, line, drafts, after)
 
@@ -99,10 +107,17 @@ class SqliteStore:
             seqs = log_tables.places(sql, line, len(messages), None)
             sql.executemany(
                 "INSERT INTO entries VALUES (?, ?, ?, ?, 0)",
-                [(line, seq, message, turn) for seq, (message, turn) in zip(seqs, messages, strict=True)],
+                [
+                    (line, seq, message, turn)
+                    for seq, (message, turn) in zip(seqs, messages, strict=True)
+                ],
             )
             log_tables.touch(sql, line)
-            return log_tables.entries(sql, "e.line = ? AND e.seq >= ?", [line, seqs[0]]) if seqs else []
+            return (
+                log_tables.entries(sql, "e.line = ? AND e.seq >= ?", [line, seqs[0]])
+                if seqs
+                else []
+            )
 
     def revise(self, line: int, message: int, draft: Draft) -> None:
         with self._connection.writing() as sql:
@@ -112,7 +127,9 @@ class SqliteStore:
     def rename(self, line: int, message: int, uid: str) -> None:
         with self._connection.writing() as sql:
             (old,) = sql.execute("SELECT uid FROM messages WHERE id = ?", [message]).fetchone()
-            sql.execute("DELETE FROM aliases WHERE uid = ? AND message = ?", [pack_uid(uid), message])
+            sql.execute(
+                "DELETE FROM aliases WHERE uid = ? AND message = ?", [pack_uid(uid), message]
+            )
             sql.execute("UPDATE messages SET uid = ? WHERE id = ?", [pack_uid(uid), message])
             sql.execute("INSERT OR IGNORE INTO aliases VALUES (?, ?)", [old, message])
             log_tables.touch(sql, line)
@@ -131,30 +148,41 @@ class SqliteStore:
 
     def withdrawn(self, line: int, *, last: int) -> list[Entry]:
         with self._connection.reading() as sql:
-            return log_tables.entries(sql, "e.line = ? AND e.seq <= ? AND e.withdrawn", [line, last])
+            return log_tables.entries(
+                sql, "e.line = ? AND e.seq <= ? AND e.withdrawn", [line, last]
+            )
 
     def renumber(self, line: int, turns: Sequence[tuple[int, int]]) -> None:
         with self._connection.writing() as sql:
             sql.executemany(
-                "UPDATE entries SET turn = ? WHERE line = ? AND seq = ?", [(turn, line, seq) for seq, turn in turns]
+                "UPDATE entries SET turn = ? WHERE line = ? AND seq = ?",
+                [(turn, line, seq) for seq, turn in turns],
             )
             log_tables.touch(sql, line)
 
     def entries(self, line: int, *, first: int = 0, last: int | None = None) -> list[Entry]:
         with self._connection.reading() as sql:
             end = (1 << 62) if last is None else last
-            return log_tables.entries(sql, "e.line = ? AND e.seq BETWEEN ? AND ?", [line, first, end])
+            return log_tables.entries(
+                sql, "e.line = ? AND e.seq BETWEEN ? AND ?", [line, first, end]
+            )
 
     def tail(self, line: int, limit: int, *, before: int | None = None) -> list[Entry]:
         with self._connection.reading() as sql:
             end = (1 << 62) if before is None else before
             return log_tables.entries(
-                sql, "e.line = ? AND e.seq < ?", [line, end], order="e.seq DESC LIMIT ?", extra=[limit]
+                sql,
+                "e.line = ? AND e.seq < ?",
+                [line, end],
+                order="e.seq DESC LIMIT ?",
+                extra=[limit],
             )[::-1]
 
     def turns(self, line: int, first: int, last: int) -> list[Entry]:
         with self._connection.reading() as sql:
-            return log_tables.entries(sql, "e.line = ? AND e.turn BETWEEN ? AND ?", [line, first, last])
+            return log_tables.entries(
+                sql, "e.line = ? AND e.turn BETWEEN ? AND ?", [line, first, last]
+            )
 
     def known(self, uids: Iterable[str]) -> dict[str, int]:
         with self._connection.reading() as sql:
@@ -181,7 +209,11 @@ class SqliteStore:
         while True:
             with self._connection.reading() as sql:
                 batch = log_tables.next_messages(sql, line, last, 200)
-                wanted = [(message, version) for message, versions in batch for version in range(1, versions + 1)]
+                wanted = [
+                    (message, version)
+                    for message, versions in batch
+                    for version in range(1, versions + 1)
+                ]
                 messages = log_tables.read(sql, wanted, self.path)
             if not batch:
                 return
@@ -203,7 +235,9 @@ class SqliteStore:
         with self._connection.reading() as sql:
             return graph_tables.by_source(sql, source_keys)
 
-    def nodes_on(self, lines: Sequence[int], *, kinds: Sequence[str] = ("leaf", "condensed")) -> list[Node]:
+    def nodes_on(
+        self, lines: Sequence[int], *, kinds: Sequence[str] = ("leaf", "condensed")
+    ) -> list[Node]:
         with self._connection.reading() as sql:
             return graph_tables.on_lines(sql, lines, kinds)
 
@@ -220,23 +254,34 @@ class SqliteStore:
     def resolve(self, prefix: str) -> list[tuple[str, str]]:
         found: dict[tuple[str, str], None] = {}
         with self._connection.reading() as sql:
-            for kind, table, column in (("message", "messages", "id"), ("node", "nodes", "id"), ("alias", "aliases", "message")):
+            for kind, table, column in (
+                ("message", "messages", "id"),
+                ("node", "nodes", "id"),
+                ("alias", "aliases", "message"),
+            ):
                 for low, high in prefix_range(prefix):
                     rows = sql.execute(
-                        f"SELECT uid, {column} FROM {table} WHERE uid >= ? AND uid < ? LIMIT 10", [low, high]
+                        f"SELECT uid, {column} FROM {table} WHERE uid >= ? AND uid < ? LIMIT 10",
+                        [low, high],
                     ).fetchall()
                     for uid, number in rows:
                         name = uid
                         if kind == "alias":
-                            (name,) = sql.execute("SELECT uid FROM messages WHERE id = ?", [number]).fetchone()
+                            (name,) = sql.execute(
+                                "SELECT uid FROM messages WHERE id = ?", [number]
+                            ).fetchone()
                         found["node" if kind == "node" else "message", unpack_uid(name)] = None
         return list(found)[:10]
 
-    def search(self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int) -> list[Hit]:
+    def search(
+        self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
+    ) -> list[Hit]:
         with self._connection.reading() as sql:
             return fts.search(sql, words, phrases, where, limit)
 
-    def search_nodes(self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int) -> list[Hit]:
+    def search_nodes(
+        self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
+    ) -> list[Hit]:
         with self._connection.reading() as sql:
             return fts.search_nodes(sql, words, phrases, where, limit)
 
@@ -250,6 +295,10 @@ class SqliteStore:
             yield from batch
             before = batch[-1][0]
 
+    def vocabulary(self) -> list[str]:
+        with self._connection.reading() as sql:
+            return fts.vocabulary(sql)
+
     # what is remembered beside the log
 
     def remember(self, session: str, name: str, value: Any) -> None:
@@ -260,18 +309,24 @@ class SqliteStore:
 
     def recall(self, session: str, name: str) -> Any:
         with self._connection.reading() as sql:
-            row = sql.execute("SELECT value FROM memory WHERE session = ? AND name = ?", [session, name]).fetchone()
+            row = sql.execute(
+                "SELECT value FROM memory WHERE session = ? AND name = ?", [session, name]
+            ).fetchone()
         return json.loads(row[0]) if row else None
 
     def record_pass(self, done: Pass) -> None:
         data = {name: getattr(done, name) for name in Pass.__slots__ if name != "session"}
         with self._connection.writing() as sql:
-            sql.execute("INSERT INTO passes (session, data) VALUES (?, ?)", [done.session, json.dumps(data)])
+            sql.execute(
+                "INSERT INTO passes (session, data) VALUES (?, ?)", [done.session, json.dumps(data)]
+            )
 
     def passes(self, sessions: Sequence[str] | None = None) -> list[Pass]:
         where = "" if sessions is None else f"WHERE session IN ({_marks(sessions)})"
         with self._connection.reading() as sql:
-            rows = sql.execute(f"SELECT session, data FROM passes {where} ORDER BY id", list(sessions or ())).fetchall()
+            rows = sql.execute(
+                f"SELECT session, data FROM passes {where} ORDER BY id", list(sessions or ())
+            ).fetchall()
         return [Pass(session=session, **json.loads(data)) for session, data in rows]
 
     def totals(self, line: int | None = None) -> Totals:

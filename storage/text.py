@@ -85,7 +85,9 @@ def _arguments_text(arguments: Any) -> str:
             value = json.loads(arguments)
         except ValueError:
             return arguments
-        return json.dumps(value, ensure_ascii=False) if not isinstance(value, dict) else _flat(value)
+        return (
+            json.dumps(value, ensure_ascii=False) if not isinstance(value, dict) else _flat(value)
+        )
     return json.dumps(arguments, ensure_ascii=False, default=repr) if arguments else ""
 
 
@@ -99,7 +101,9 @@ def _flat(value: Mapping[str, Any]) -> str:
 
 def tool_names(message: Mapping[str, Any]) -> tuple[str, ...]:
     """Names of the tools that *message* calls, or of the one that it is a result of."""
-    name = message.get("tool_name") or (message.get("name") if message.get("role") == "tool" else None)
+    name = message.get("tool_name") or (
+        message.get("name") if message.get("role") == "tool" else None
+    )
     called = (called for called, _ in _calls(message) if called)
     return tuple(dict.fromkeys([*([name] if isinstance(name, str) else []), *called]))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 
 import pytest
-
 from lcm.storage import open_store
 from lcm.storage.canon import decode, digest, encode
 from lcm.storage.errors import StoreDamaged
@@ -56,9 +55,24 @@ def test_messages_come_back_byte_for_byte(store):
     """Whatever a message holds, its canonical JSON is what went in."""
     messages = [
         {"role": "user", "content": None},
-        {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "x" * 9000}}]},
-        {"role": "assistant", "content": "nul \0 and \ud83d alone", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{"}}]},
-        {"role": "tool", "content": "y" * 5_000_000, "tool_call_id": "c", "unknown": {"deep": ["z" * 3000, 1.5, True]}},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "a"},
+                {"type": "image_url", "image_url": {"url": "x" * 9000}},
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": "nul \0 and \ud83d alone",
+            "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{"}}],
+        },
+        {
+            "role": "tool",
+            "content": "y" * 5_000_000,
+            "tool_call_id": "c",
+            "unknown": {"deep": ["z" * 3000, 1.5, True]},
+        },
     ]
     line = store.open_session("s").line
     entries = store.append(line, [(draft(n, message), n) for n, message in enumerate(messages, 1)])
@@ -87,7 +101,9 @@ def test_rows_stand_in_order_and_can_be_put_between(store):
     first, second, third = store.entries(line)
     (between,) = store.append(line, [(draft(9), 1)], after=first.seq)
     (front,) = store.append(line, [(draft(8), 0)], after=0)
-    assert [front.id, first.id, between.id, second.id, third.id] == [e.id for e in store.entries(line)]
+    assert [front.id, first.id, between.id, second.id, third.id] == [
+        e.id for e in store.entries(line)
+    ]
     assert [second.id, third.id] == [e.id for e in store.tail(line, 2)]
     assert [between.id, second.id] == [e.id for e in store.tail(line, 2, before=third.seq)]
     assert [second.id] == [e.id for e in store.turns(line, 2, 2)]
@@ -97,13 +113,22 @@ def test_a_version_supersedes_and_keeps(store):
     """The new version is current; the old one is there and found."""
     line = filled(store)
     entry = store.entries(line)[1]
-    store.revise(line, entry.id, draft(50, {"role": "user", "content": "quite different"}, uid=entry.uid))
+    store.revise(
+        line, entry.id, draft(50, {"role": "user", "content": "quite different"}, uid=entry.uid)
+    )
     old, new = store.read([(entry.id, 1), (entry.id, 0)])
-    assert ("message number2", "quite different") == (decode(old.body)["content"], decode(new.body)["content"])
+    assert ("message number2", "quite different") == (
+        decode(old.body)["content"],
+        decode(new.body)["content"],
+    )
     assert (1, 2, 2) == (old.version, new.version, new.versions)
     assert [entry.id] == [hit.message for hit in store.search(["different"], [], Filter(), 5)]
-    assert [(entry.id, 1)] == [(hit.message, hit.version) for hit in store.search(["number2"], [], Filter(), 5)]
-    assert {(entry.id, 1), (entry.id, 2)} <= {(number, version) for number, version, _ in store.texts(Filter())}
+    assert [(entry.id, 1)] == [
+        (hit.message, hit.version) for hit in store.search(["number2"], [], Filter(), 5)
+    ]
+    assert {(entry.id, 1), (entry.id, 2)} <= {
+        (number, version) for number, version, _ in store.texts(Filter())
+    }
 
 
 def test_a_uid_once_given_works_for_ever(store):
@@ -112,7 +137,9 @@ def test_a_uid_once_given_works_for_ever(store):
     entry = store.entries(line)[0]
     store.rename(line, entry.id, "f" * 32)
     store.alias(entry.id, "not-hex")
-    assert {entry.uid: entry.id, "f" * 32: entry.id, "not-hex": entry.id} == store.known([entry.uid, "f" * 32, "not-hex", "x"])
+    assert {entry.uid: entry.id, "f" * 32: entry.id, "not-hex": entry.id} == store.known(
+        [entry.uid, "f" * 32, "not-hex", "x"]
+    )
     assert [("message", "f" * 32)] == store.resolve("ffffff")
     assert [("message", "f" * 32)] == store.resolve("not-h")
     assert "f" * 32 == store.entries(line)[0].uid
@@ -169,7 +196,18 @@ def test_nodes_keep_their_sources_in_order(store):
     line = filled(store, 4)
     a, b, c, d = store.entries(line)
     store.put_node(node(1, line, [Source(message=b.id, version=1)]))
-    store.put_node(node(2, line, [Source(message=a.id, version=1), Source(node=f"{1:032x}"), Source(message=c.id, version=1)], depth=1))
+    store.put_node(
+        node(
+            2,
+            line,
+            [
+                Source(message=a.id, version=1),
+                Source(node=f"{1:032x}"),
+                Source(message=c.id, version=1),
+            ],
+            depth=1,
+        )
+    )
     store.put_node(node(3, line, [Source(node=f"{2:032x}", level=50)], kind="frame", depth=2))
     assert [(a.id, 1), (b.id, 1), (c.id, 1)] == store.stands_for(f"{3:032x}")
     (back,) = store.nodes([f"{2:032x}"])
@@ -194,8 +232,16 @@ def test_the_first_node_stands_and_a_repaired_one_is_preferred(store):
 def test_search_takes_any_bytes_and_ranks(store):
     """No query is a syntax error; the rarer word wins."""
     line = store.open_session("s").line
-    texts = ["the cat sat on the mat", "the dog", "a zebra and the dog \0 behind a nul", "讨论记忆断裂的问题"]
-    ids = [store.append(line, [(draft(n, {"role": "user", "content": text}), n)])[0].id for n, text in enumerate(texts, 1)]
+    texts = [
+        "the cat sat on the mat",
+        "the dog",
+        "a zebra and the dog \0 behind a nul",
+        "讨论记忆断裂的问题",
+    ]
+    ids = [
+        store.append(line, [(draft(n, {"role": "user", "content": text}), n)])[0].id
+        for n, text in enumerate(texts, 1)
+    ]
     assert ids[2] == store.search(["the", "zebra"], [], Filter(), 9)[0].message
     assert [ids[2]] == [hit.message for hit in store.search(["nul"], [], Filter(), 9)]
     assert [ids[3]] == [hit.message for hit in store.search([], ["记忆"], Filter(), 9)]
@@ -208,14 +254,23 @@ def test_filters_come_before_the_limit(store):
     """A limit counts what the filter lets through."""
     line = store.open_session("s").line
     other = store.open_session("t").line
-    rows = [{"role": "user", "content": "zebra zebra"}] * 5 + [{"role": "tool", "tool_name": "read_file", "content": "one zebra here"}]
+    rows = [{"role": "user", "content": "zebra zebra"}] * 5 + [
+        {"role": "tool", "tool_name": "read_file", "content": "one zebra here"}
+    ]
     made = store.append(line, [(draft(n, row, time=n), n) for n, row in enumerate(rows, 1)])
     store.append(other, [(draft(99, rows[0]), 1)])
     last = made[-1].id
-    assert [last] == [hit.message for hit in store.search(["zebra"], [], Filter(roles=("tool",)), 1)]
-    assert [last] == [hit.message for hit in store.search(["zebra"], [], Filter(tool="read_file"), 1)]
+    assert [last] == [
+        hit.message for hit in store.search(["zebra"], [], Filter(roles=("tool",)), 1)
+    ]
+    assert [last] == [
+        hit.message for hit in store.search(["zebra"], [], Filter(tool="read_file"), 1)
+    ]
     assert 6 == len(store.search(["zebra"], [], Filter(lines=(line,)), 50))
-    assert {2, 3} == {hit.message for hit in store.search(["zebra"], [], Filter(lines=(line,), since=2, until=3), 50)}
+    assert {2, 3} == {
+        hit.message
+        for hit in store.search(["zebra"], [], Filter(lines=(line,), since=2, until=3), 50)
+    }
     assert [last] == [number for number, _, _ in store.texts(Filter(tool="read_file"))]
 
 
@@ -286,3 +341,9 @@ def test_threads_take_turns(store):
     [thread.join() for thread in threads]
     entries = store.entries(line)
     assert 200 == len(entries) == len({entry.seq for entry in entries})
+
+
+def test_vocabulary(store):
+    """Terms of what was said, for repairing typos."""
+    filled(store)
+    assert {"number1", "number2"} <= set(store.vocabulary())

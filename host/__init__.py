@@ -1,0 +1,1 @@
+"""What Hermes calls: the engine, and the only place that knows Hermes."""

@@ -1,0 +1,461 @@
+"""The engine that Hermes calls: a shell over the store, which is the truth.
+
+The host may copy it, drop it, time it out or start it again at any moment
+without harm: what matters is on disk when a call returns. No exception of
+ours reaches the host; what failed is logged, and shown by the status.
+"""
+
+from __future__ import annotations
+
+import logging
+import time as clock
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..dag.compact import Outcome, PassRequest, compact
+from ..dag.ingest import IngestReport
+from ..dag.settings import LoadedSettings, Settings, load_settings
+from ..dag.summarizer import Summarizer
+from ..dag.tokens import IMAGE_TOKENS, count_message
+from ..storage.errors import StoreError
+from ..storage.records import Pass
+from ..tools.desk import Desk
+from ..tools.toolset import call, failure, schemas
+from . import hermes
+from .base import ContextEngine
+from .hooks import Family
+from .sessions import Attachment
+from .surface import COUNTERS, START
+
+__all__ = ["LCMEngine"]
+
+_log = logging.getLogger(__name__)
+
+
+class LCMEngine(ContextEngine):
+    """Lossless context management for one agent.
+
+    Args:
+        context_length: the model's window in tokens, until the host says better.
+        db_path: the database; None for ``lcm/lcm.db`` in the Hermes home.
+        settings: a ``Settings`` or the keys of config.yaml; None to read config.yaml.
+        summarizer: a callable that takes a ``SummaryRequest`` and returns the
+            summary, in place of the host's model.
+    """
+
+    # Looked up on the class: hosts ask before there is an instance.
+    protect_first_n = 0
+    protect_last_n = 0
+    emit_automatic_compaction_status = True
+
+    def __init__(
+        self,
+        context_length: int = 200_000,
+        *,
+        db_path: str | Path | None = None,
+        settings: Settings | Mapping[str, Any] | None = None,
+        summarizer: Summarizer | None = None,
+    ) -> None:
+        self.__dict__.update(START)
+        self._given_settings = settings
+        self._summarizer = summarizer
+        self._loaded: LoadedSettings | None = None if settings is None else load_settings(settings)
+        self._db_path = db_path
+        self._attachment = Attachment(db_path, lambda: self.settings)
+        self._session_id = ""
+        self._family: Family | None = None
+        self._failures: list[str] = []
+        self._blocked_at = 0
+        self._list_tokens = 0
+        self.context_length = context_length
+        self.threshold_percent = (
+            self.settings.threshold if settings is not None else Settings().threshold
+        )
+        self.threshold_tokens = int(context_length * self.threshold_percent)
+
+    # what it is
+
+    @property
+    def name(self) -> str:
+        """The name in ``context.engine``."""
+        return "lcm"
+
+    def is_available(self) -> bool:
+        """Whether everything that is needed can be imported."""
+        from importlib.util import find_spec
+
+        return all(
+            find_spec(module) for module in ("networkx", "rapidfuzz", "sqlite_utils", "yaml")
+        )
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force; config.yaml is read at the first look."""
+        return self._load_settings().settings
+
+    def _load_settings(self) -> LoadedSettings:
+        if self._loaded is None:
+            self._loaded = load_settings(hermes.settings_section())
+            for problem in self._loaded.problems:
+                _log.warning("config.yaml, lcm.%s: %s", problem.key, problem.message)
+            if self.threshold_percent == Settings().threshold:  # the host has set no other
+                self.threshold_percent = self._loaded.settings.threshold
+        return self._loaded
+
+    @property
+    def db_path(self) -> str | Path:
+        """The database: what was given, or where the settings or the Hermes home put it."""
+        return self._attachment.path
+
+    # one engine per agent
+
+    def clone_for_agent(self) -> LCMEngine:
+        """A fresh shell with the same settings, database and host-set values, and nothing open."""
+        clone = type(self)(
+            self.context_length,
+            db_path=self._db_path,
+            settings=self._given_settings,
+            summarizer=self._summarizer,
+        )
+        for key in [*(START.keys() - COUNTERS.keys()), "threshold_percent", "threshold_tokens"]:
+            setattr(clone, key, getattr(self, key))
+        clone._loaded = self._loaded
+        clone._attachment.home = self._attachment.home
+        if self._family is not None:
+            self._family.join(clone)
+        return clone
+
+    def __copy__(self) -> LCMEngine:
+        return self.clone_for_agent()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LCMEngine:
+        return self.clone_for_agent()
+
+    # sessions
+
+    def on_session_start(self, session_id: str, **kwargs: Any) -> None:
+        """The host begins a session, or goes on after a compaction."""
+        with self._guard("on_session_start"):
+            if home := kwargs.get("hermes_home"):
+                self._move(Path(home))
+            length = kwargs.get("context_length")
+            if isinstance(length, int) and length > 0 and length != self.context_length:
+                self.update_model(self.model, length)
+            if kwargs.get("boundary_reason") == "compression":
+                self._attachment.rotate(str(session_id), str(kwargs.get("old_session_id") or ""))
+                self._session_id = str(session_id)
+                return
+            self._bind(str(session_id))
+            _log.info(
+                "lcm is the context engine of session %s (database %s)", session_id, self.db_path
+            )
+
+    def bind_session_state(
+        self, session_db: Any = None, session_id: str = "", **kwargs: Any
+    ) -> None:
+        """The host says which session this agent is on; an empty id detaches it."""
+        with self._guard("bind_session_state"):
+            self._attachment.session_db = session_db
+            self._bind(str(session_id or ""))
+
+    def _bind(self, session_id: str) -> None:
+        if session_id == self._attachment.session_id:
+            self._session_id = session_id
+            return
+        self._session_id = self._attachment.session_id = session_id
+        self.__dict__.update(COUNTERS)
+        self._blocked_at = self._list_tokens = 0
+        self.compression_count = self._attachment.passes()
+
+    def _move(self, home: Path) -> None:
+        if self._attachment.move(home):
+            self._session_id = ""
+            if self._given_settings is None:
+                self._loaded = None  # the other home has a config.yaml of its own
+
+    def on_session_end(self, session_id: str, messages: Sequence[Any]) -> None:
+        """Fires at every compaction too: one more chance to store, never an end."""
+        with self._guard("on_session_end"):
+            self._attachment.ingest(messages, str(session_id or self._session_id))
+
+    def on_session_reset(self) -> None:
+        """The host leaves the session; the next one is bound or started."""
+        super().on_session_reset()
+        self._bind("")
+
+    def carry_over_new_session_context(
+        self, old_session_id: str, new_session_id: str, **kwargs: Any
+    ) -> None:
+        """A new session begins empty; ``lcm_grep`` with scope 'all' finds the old one."""
+
+    def close(self) -> None:
+        """Close the database; a later call opens it again."""
+        self._attachment.close()
+
+    # ingest
+
+    def ingest(self, messages: Sequence[Any]) -> IngestReport:
+        """Store what is new in *messages*; as often as one likes.
+
+        Raises:
+            StoreError: nothing of it was stored.
+        """
+        return self._attachment.ingest(messages, self._session_id)
+
+    def on_turn_complete(self, messages: Sequence[Any], usage: Any = None, **kwargs: Any) -> None:
+        """A turn ended (newer hosts)."""
+        with self._guard("on_turn_complete"):
+            self._attachment.ingest(messages, self._session_id)
+
+    # tokens
+
+    def count_tokens(self, messages: Sequence[Any]) -> int:
+        """Tokens of a list, never below the host's own estimate."""
+        price = hermes.image_tokens(IMAGE_TOKENS)
+        return sum(count_message(row, price) for row in messages if isinstance(row, Mapping))
+
+    def update_model(
+        self, model: str, context_length: int, base_url: str = "", api_key: str = "", provider: str = "",
+        api_mode: str = "", **kwargs: Any,
+    ) -> None:  # fmt: skip
+        """Another model or window: every budget follows."""
+        self._load_settings()
+        self.model, self.base_url, self.api_key = model, base_url, api_key
+        self.provider, self.api_mode = provider, api_mode
+        if isinstance(context_length, int) and context_length > 0:
+            self.context_length = context_length
+        self.threshold_tokens = self.preview_threshold_tokens(self.context_length)
+        self.last_prompt_tokens = 0  # measured for another model
+        self.last_real_prompt_tokens = 0
+        self._blocked_at = 0
+
+    def preview_threshold_tokens(self, context_length: int) -> int:
+        """The threshold that a window of this size would have."""
+        tokens = int(context_length * self.threshold_percent)
+        cap = self.threshold_tokens_cap
+        return min(tokens, cap) if isinstance(cap, int) and cap > 0 else tokens
+
+    def update_from_response(self, usage: Mapping[str, Any] | None) -> None:
+        """What the provider counted; ``{}`` if it counted nothing."""
+        self.awaiting_real_usage_after_compression = False
+        self._last_compression_made_progress = False
+        if not usage:
+            return
+        self.last_prompt_tokens = int(usage.get("prompt_tokens") or 0)
+        self.last_completion_tokens = int(usage.get("completion_tokens") or 0)
+        self.last_total_tokens = int(usage.get("total_tokens") or 0)
+        self.last_real_prompt_tokens = self.last_prompt_tokens
+
+    def note_usage_less_response(self, *args: Any, **kwargs: Any) -> None:
+        """The provider sent no usage."""
+        self.awaiting_real_usage_after_compression = False
+
+    def should_compress(self, prompt_tokens: int | None = None) -> bool:
+        """Whether the list is over the threshold, and a pass would help."""
+        return self.should_compress_info(prompt_tokens)[0]
+
+    def should_compress_info(self, prompt_tokens: int | None = None) -> tuple[bool, str | None]:
+        """The same, with the reason where a list over the threshold is left as it is."""
+        tokens = prompt_tokens if prompt_tokens and prompt_tokens > 0 else self.last_prompt_tokens
+        if tokens <= 0:
+            tokens = self._list_tokens
+        if not self._session_id or tokens < self.threshold_tokens or self.threshold_tokens <= 0:
+            return False, None
+        if tokens < self._blocked_at:
+            return (
+                False,
+                "lcm has made the context as small as it can; it tries again when the conversation has grown",
+            )
+        return True, None
+
+    # compaction
+
+    def compress(
+        self, messages: list[Any], current_tokens: int | None = None, focus_topic: str | None = None,
+        force: bool = False, memory_context: str = "", **kwargs: Any,
+    ) -> list[Any]:  # fmt: skip
+        """The list, made to fit: everything that leaves it is stored and under nodes."""
+        self._last_compress_aborted = self._last_compress_refused_would_grow = False
+        self._last_compression_made_progress = self._last_summary_fallback_used = False
+        self._last_summary_error = None
+        session_id = self._session_id
+        if not session_id or not messages:
+            return messages
+        try:
+            if self._attachment.skips(session_id):
+                return messages
+            request = self._request(
+                current_tokens, focus_topic or "", memory_context or "", force=bool(force)
+            )
+            ledger = self._attachment.ledger(session_id, messages)
+            _, binding = ledger.ingest(messages)
+            outcome = compact(ledger.store, ledger.session.line, binding, request)
+            self._note_outcome(outcome, max(current_tokens or 0, outcome.before) - outcome.before)
+            if not outcome.changed:
+                _log.info("nothing was compacted: %s", outcome.reason)
+                return messages
+            ledger.store.record_pass(_pass_of(outcome, session_id, len(messages)))
+        except Exception as error:  # an exception here would kill the turn
+            self._last_compress_aborted = True
+            self._last_summary_error = (
+                str(error) if isinstance(error, StoreError) else type(error).__name__
+            )
+            self._note_failure("compress", error)
+            return messages
+        return list(outcome.rows)
+
+    def _request(
+        self, current_tokens: int | None, focus: str, memory: str, *, force: bool
+    ) -> PassRequest:
+        return PassRequest(
+            settings=self.settings,
+            window=self.context_length,
+            threshold_tokens=self.threshold_tokens,
+            current_tokens=current_tokens,
+            force=force,
+            stamp=hermes.keeps_uids(),
+            summarizer=self._summarizer
+            or hermes.model_summarizer(self.settings.state_generation_model),
+            trusted=self._summarizer is not None,
+            focus=focus,
+            memory=memory,
+        )
+
+    def _note_outcome(self, outcome: Outcome, overhead: int) -> None:
+        self._list_tokens = outcome.after
+        if outcome.after + overhead >= self.threshold_tokens:
+            grown = max(self.settings.compaction_token_threshold, self.threshold_tokens // 20)
+            self._blocked_at = outcome.after + overhead + grown
+        else:
+            self._blocked_at = 0
+        if not outcome.changed:
+            return
+        self.compression_count += 1
+        self._last_compression_made_progress = True
+        self._last_compression_savings_pct = 100 * (1 - outcome.after / max(outcome.before, 1))
+        failed = [
+            node.degraded for node in outcome.made if node.degraded.startswith("summariser failed")
+        ]
+        if failed:
+            self._last_summary_fallback_used = True
+            self._last_summary_error = (
+                f"{len(failed)} of {len(outcome.made)} summaries are extracted sentences ({failed[-1]});"
+                " every message is kept"
+            )
+        _log.info(
+            "compacted %d tokens to %d (%d new nodes)",
+            outcome.before,
+            outcome.after,
+            len(outcome.made),
+        )
+
+    def record_completed_compaction(self, *args: Any, **kwargs: Any) -> None:
+        """The host took the result over; nothing is left to do: nodes are on disk since."""
+
+    def record_rejected_compaction(self, *args: Any, **kwargs: Any) -> None:
+        """The host refused a result; not again before the conversation has grown."""
+        self._blocked_at = max(
+            self._blocked_at, self.threshold_tokens + self.threshold_tokens // 20
+        )
+
+    def record_timeout_failure(self, message: str = "", *args: Any, **kwargs: Any) -> None:
+        """The host gave up waiting; what was made is found again the next time."""
+        _log.warning("the host gave up waiting for a compaction: %s", message)
+
+    # tools
+
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        """What the agent may call."""
+        return schemas(retrieval=self.settings.provide_retrieval_tool)
+
+    def handle_tool_call(self, name: str, args: Any, **kwargs: Any) -> str:
+        """Answer a call of the agent; JSON, never an exception."""
+        if not self._session_id:
+            return failure(
+                "No session is open.", "lcm's tools work as soon as the agent is on a session."
+            )
+        try:
+            self._attachment.ingest(kwargs.get("messages"), self._session_id)
+        except (
+            Exception
+        ) as error:  # a question may be answered although the newest turn could not be stored
+            self._note_failure("ingest before a tool call", error)
+        try:
+            stored = self._attachment.stored()
+        except StoreError as error:
+            return failure(str(error), "The conversation goes on without its memory.")
+        if stored is None:
+            return failure(
+                "Nothing of this session is stored yet.", "Call again after the first turn."
+            )
+        return call(Desk(*stored, self.settings, self._facts()), name, args)
+
+    # status
+
+    def get_status(self) -> dict[str, Any]:
+        """The host's figures, and ours beside them."""
+        status: dict[str, Any] = dict(super().get_status())
+        return (
+            status
+            | {"engine": self.name, "session": self._session_id, "database": str(self.db_path)}
+            | self._facts()
+        )
+
+    def _facts(self) -> dict[str, Any]:
+        problems = [
+            f"lcm.{problem.key}: {problem.message}" for problem in self._load_settings().problems
+        ]
+        return {
+            "window": self.context_length,
+            "threshold_tokens": self.threshold_tokens,
+            "target_tokens": int(self.settings.target * self.context_length),
+            "last_prompt_tokens": self.last_prompt_tokens,
+            "list_tokens": self._list_tokens,
+            "blocked": self.should_compress_info(self.threshold_tokens)[1]
+            if self._blocked_at
+            else None,
+            "problems": problems + self._failures[-5:],
+        }
+
+    # failures
+
+    def _guard(self, what: str) -> _Guard:
+        return _Guard(self, what)
+
+    def _note_failure(self, what: str, error: BaseException) -> None:
+        said = str(error) if isinstance(error, StoreError) else type(error).__name__
+        self._failures = [*self._failures[-19:], f"{clock.strftime('%H:%M:%S')} {what}: {said}"]
+        _log.error("lcm: %s failed: %s", what, said, exc_info=error)
+
+
+class _Guard:
+    """Lets no exception of ours into the host, and none go by in silence."""
+
+    def __init__(self, engine: LCMEngine, what: str) -> None:
+        self._engine, self._what = engine, what
+
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+        if isinstance(error, Exception):
+            self._engine._note_failure(self._what, error)
+            return True
+        return False
+
+
+def _pass_of(outcome: Outcome, session_id: str, rows: int) -> Pass:
+    return Pass(
+        time=clock.time(),
+        session=session_id,
+        tokens_before=outcome.before,
+        tokens_after=outcome.after,
+        rows_before=rows,
+        rows_after=len(outcome.rows),
+        frame=outcome.frame.uid if outcome.frame else "",
+        detail={
+            "made": len(outcome.made),
+            "degraded": sum(bool(node.degraded) for node in outcome.made),
+        },
+    )

@@ -1,0 +1,152 @@
+"""All that is asked of Hermes itself: config, home, models, its session database.
+
+Features are probed, never versions. Without Hermes every question has an
+answer that lets the core work as a library.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..dag.prompts import summary_messages
+from ..dag.summarizer import Reply, Summarizer, SummaryRequest
+
+__all__ = [
+    "Parent",
+    "compression_enabled",
+    "engine_selected",
+    "home",
+    "image_tokens",
+    "keeps_uids",
+    "model_summarizer",
+    "parent_of",
+    "settings_section",
+]
+
+_log = logging.getLogger(__name__)
+
+
+def home() -> Path:
+    """The Hermes home in force here and now: profiles have one each."""
+    try:
+        from hermes_constants import get_hermes_home
+    except ImportError:
+        return Path(os.environ.get("HERMES_HOME") or "~/.hermes").expanduser()
+    return Path(get_hermes_home())
+
+
+def _config() -> Mapping[str, Any]:
+    try:
+        from hermes_cli.config import load_config_readonly
+    except ImportError:
+        return {}
+    try:
+        config = load_config_readonly()
+    except Exception:  # a broken config.yaml is the host's to report
+        _log.warning("config.yaml could not be read; lcm uses its defaults", exc_info=True)
+        return {}
+    return config if isinstance(config, Mapping) else {}
+
+
+def settings_section() -> Any:
+    """The section ``lcm:`` of config.yaml, overlaid by ``plugins.entries.lcm.settings``."""
+    config = _config()
+    section = config.get("lcm")
+    entry: Any = config
+    for name in ("plugins", "entries", "lcm", "settings"):
+        entry = entry.get(name) if isinstance(entry, Mapping) else None
+    if not isinstance(entry, Mapping) or not entry:
+        return section
+    return {**section, **entry} if isinstance(section, Mapping) else dict(entry)
+
+
+def engine_selected() -> str:
+    """The value of ``context.engine``."""
+    context = _config().get("context")
+    return (
+        str(context.get("engine", "compressor")) if isinstance(context, Mapping) else "compressor"
+    )
+
+
+def compression_enabled() -> bool:
+    """Whether the host ever asks an engine to compact (``compression.enabled``)."""
+    section = _config().get("compression")
+    value = section.get("enabled", True) if isinstance(section, Mapping) else True
+    return value if isinstance(value, bool) else str(value).lower() in ("true", "1", "yes")
+
+
+def keeps_uids() -> bool:
+    """Whether the host keeps ``message_uid`` off the wire; only then our rows may carry one."""
+    try:
+        from agent.message_metadata import PERSISTENCE_ONLY_MESSAGE_FIELDS
+    except ImportError:
+        return False
+    return "message_uid" in PERSISTENCE_ONLY_MESSAGE_FIELDS
+
+
+def image_tokens(default: int) -> int:
+    """What the host takes an image to cost; newer hosts learn it from the provider."""
+    try:
+        from agent.image_token_cost import current_image_token_cost
+    except ImportError:
+        return default
+    try:
+        return max(int(current_image_token_cost()), default)
+    except Exception:  # noqa: BLE001 - a price is no reason to fail
+        return default
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The session that another one came from, as the host has it."""
+
+    name: str
+    ended_by: str
+    """Why the parent ended: ``compression`` after a rotation."""
+
+
+def parent_of(session_db: Any, session: str) -> Parent | None:
+    """What the host's session database says about where *session* came from; read-only."""
+    if session_db is None or not session:
+        return None
+    try:
+        row = session_db.get_session(session) or {}
+        name = row.get("parent_session_id")
+        ended = (session_db.get_session(name) or {}).get("end_reason") if name else ""
+    except Exception:  # the host's database is not ours to judge
+        _log.debug("the host's session database did not answer", exc_info=True)
+        return None
+    return Parent(str(name), str(ended or "")) if name else None
+
+
+def model_summarizer(model: str) -> Summarizer | None:
+    """A summariser that asks the host's auxiliary model; None without Hermes.
+
+    *model* replaces the model that is configured for compression.
+    """
+    try:
+        from agent.auxiliary_client import call_llm
+    except ImportError:
+        return None
+
+    def ask(request: SummaryRequest) -> Reply:
+        wanted = {"model": model} if model else {}
+        response = call_llm(
+            task="compression",
+            messages=summary_messages(request),
+            max_tokens=sum(request.levels) + request.max_tokens + 400,
+            **wanted,
+        )
+        choice = response.choices[0]
+        return Reply(
+            text=choice.message.content,
+            finish_reason=str(getattr(choice, "finish_reason", "") or ""),
+            refusal=str(getattr(choice.message, "refusal", "") or ""),
+        )
+
+    return ask

@@ -1,0 +1,47 @@
+"""Plugin hooks: the door through which older hosts show every finished turn.
+
+They never call ``on_turn_complete``, but run ``post_llm_call`` with the whole
+list. Hooks belong to the plugin, engines to the agents; a family is all
+engines that come from one registration, so that a hook finds the engine of
+the session it is called for. Where none is found, another engine serves that
+agent, and nothing is stored.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .engine import LCMEngine
+
+__all__ = ["Family"]
+
+
+class Family:
+    """The engines that come from one registration, as long as they live."""
+
+    def __init__(self) -> None:
+        self._members: weakref.WeakSet[LCMEngine] = weakref.WeakSet()
+
+    def join(self, engine: LCMEngine) -> None:
+        """Add an engine; its clones will join by themselves."""
+        engine._family = self  # noqa: SLF001 - a clone passes it on
+        self._members.add(engine)
+
+    def of(self, session_id: str) -> LCMEngine | None:
+        """An engine that is on that session."""
+        return next((each for each in list(self._members) if each._session_id == session_id), None)  # noqa: SLF001
+
+    def newest(self) -> LCMEngine | None:
+        """Any engine that is on a session at all."""
+        return next((each for each in list(self._members) if each._session_id), None)  # noqa: SLF001
+
+    def post_llm_call(
+        self, session_id: str = "", conversation_history: Sequence[Any] | None = None, **kwargs: Any
+    ) -> None:
+        """A turn ended: store it before the host goes on."""
+        engine = self.of(str(session_id)) if session_id else None
+        if engine is not None:
+            engine.on_turn_complete(conversation_history or [])

@@ -1,0 +1,142 @@
+"""``lcm_describe``: what a node is made of, and the outline of the whole graph."""
+
+from __future__ import annotations
+
+import time as clock
+from typing import Any
+
+from ..dag.graph import Branch, outline
+from ..storage.records import Node
+from .answers import PAGE_CHARS, ToolError, to_json
+from .desk import Desk
+
+__all__ = ["describe", "stamp"]
+
+_MOST_DEPTH = 8
+
+
+def describe(desk: Desk, uid: Any = None, depth: Any = 1, cursor: Any = None) -> dict[str, Any]:
+    """One node with its levels and sources; without *uid* the outline of the graph."""
+    levels_down = _depth(depth)
+    start = _start(cursor)
+    if uid in (None, ""):
+        return _outline(desk, levels_down, start)
+    found = desk.find(uid)
+    if found.node is not None:
+        return _node(desk, found.node, start)
+    message = found.message
+    if message is None:
+        raise ToolError("Nothing to describe.", "Give the uid of a message or a node.")
+    place = desk.places([message.id]).get(message.id)
+    return {
+        "uid": message.uid,
+        "kind": "message",
+        "role": message.role,
+        "turn": place.turn if place else None,
+        "time": stamp(message.time),
+        "tokens": place.tokens if place else None,
+        "versions": message.versions,
+        "withdrawn": bool(place and place.withdrawn),
+        "covered_by": desk.store.over([message.id]).get(message.id),
+        "next": f"lcm_expand(uid='{message.uid[:8]}') gives it verbatim.",
+    }
+
+
+def stamp(time: float) -> str:
+    """A time as ISO text in UTC, to the second."""
+    return clock.strftime("%Y-%m-%dT%H:%M:%SZ", clock.gmtime(time))
+
+
+def _depth(value: Any) -> int:
+    try:
+        return min(max(int(1 if value in (None, "") else value), 1), _MOST_DEPTH)
+    except (TypeError, ValueError, OverflowError):
+        raise ToolError("depth must be a whole number.", f"Use 1 to {_MOST_DEPTH}.") from None
+
+
+def _start(cursor: Any) -> int:
+    if cursor in (None, ""):
+        return 0
+    if not str(cursor).isdecimal():
+        raise ToolError(
+            f"'{str(cursor)[:40]}' is no cursor of this answer.",
+            "Leave it out to start at the beginning.",
+        )
+    return int(str(cursor))
+
+
+def _head(node: Node) -> dict[str, Any]:
+    return {
+        "uid": node.uid,
+        "kind": "node",
+        "depth": node.depth,
+        "turns": [node.first_turn, node.last_turn],
+        "messages": node.messages,
+        "tokens": node.source_tokens,
+        "topic": node.topic,
+    }
+
+
+def _node(desk: Desk, node: Node, start: int) -> dict[str, Any]:
+    answer = _head(node) | {
+        "levels": {str(level): text for level, text in node.texts.items()},
+        "hints": list(node.hints),
+        "sufficient_tokens": node.sufficient,
+        "made": stamp(node.time),
+    }
+    if node.degraded:
+        answer["degraded"] = node.degraded
+    sources: list[dict[str, Any]] = []
+    numbers = [source.message for source in node.sources if source.message is not None]
+    messages = {
+        message.id: message for message in desk.store.read([(number, 0) for number in numbers])
+    }
+    places = desk.places(numbers)
+    nodes = {
+        each.uid: each
+        for each in desk.store.nodes([source.node for source in node.sources if source.node])
+    }
+    size = len(to_json(answer))
+    for index, source in enumerate(node.sources[start:], start):
+        if source.message is not None:
+            message, place = messages[source.message], places.get(source.message)
+            entry = {
+                "uid": message.uid,
+                "kind": "message",
+                "role": message.role,
+                "turn": place.turn if place else None,
+            }
+        else:
+            entry = _head(nodes[source.node or ""])
+            if node.kind == "frame":
+                entry["level"] = source.level
+        size += len(to_json(entry))
+        if sources and size > PAGE_CHARS:
+            return answer | {"sources": sources, "cursor": str(index)}
+        sources.append(entry)
+    return answer | {"sources": sources, "cursor": None}
+
+
+def _outline(desk: Desk, depth: int, start: int) -> dict[str, Any]:
+    nodes = desk.store.nodes_on(desk.lineage)
+    shown: list[dict[str, Any]] = []
+    size = 0
+    branches = outline(nodes)
+    for index, branch in enumerate(branches[start:], start):
+        entry = _entry(branch, depth)
+        size += len(to_json(entry))
+        if shown and size > PAGE_CHARS:
+            return {"kind": "outline", "nodes": shown, "cursor": str(index)}
+        shown.append(entry)
+    answer: dict[str, Any] = {"kind": "outline", "nodes": shown, "cursor": None}
+    if not nodes:
+        answer["note"] = "Nothing has been compacted yet: the whole conversation is in the context."
+    return answer
+
+
+def _entry(branch: Branch, depth: int) -> dict[str, Any]:
+    node = branch.node
+    entry = _head(node) | {"text": node.texts[min(node.texts)], "hints": list(node.hints)}
+    if depth > 1 and branch.sources:
+        entry["sources"] = [_entry(source, depth - 1) for source in branch.sources]
+    return entry

@@ -1,0 +1,98 @@
+"""What every tool works on: one session, its store, and what the engine knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..dag.settings import Settings
+from ..storage.canon import decode
+from ..storage.protocol import Store
+from ..storage.records import Entry, Message, Node, Session
+from .answers import ToolError
+
+__all__ = ["Desk", "Found"]
+
+_UID = re.compile(r"(?:lcm[ :]+)?([0-9a-f]{6,32})(?:@(\d{1,6}))?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a uid names: a message in one version, or a node."""
+
+    message: Message | None = None
+    node: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One session and its store."""
+
+    store: Store
+    session: Session
+    settings: Settings
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What the engine adds to the status: window, budget, problems."""
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The line of the session, which rotated sessions share."""
+        return (self.session.line,)
+
+    @property
+    def lineage(self) -> tuple[int, ...]:
+        """The line and those it was branched from."""
+        return self.store.lineage(self.session.line)
+
+    def find(self, text: Any) -> Found:
+        """What *text* names: a uid, a prefix of one, or a name as the context shows it.
+
+        Raises:
+            ToolError: nothing, or more than one thing.
+        """
+        written = str(text or "").strip()
+        for prefix, version in self._spellings(written):
+            named = self.store.resolve(prefix)
+            exact = [pair for pair in named if pair[1] == prefix] or named
+            if len(exact) > 1:
+                listed = ", ".join(f"{uid[:12]} ({kind})" for kind, uid in exact[:5])
+                raise ToolError(
+                    f"'{prefix}' names more than one thing: {listed}",
+                    "Give more characters of the uid.",
+                )
+            if exact:
+                return self._load(*exact[0], version)
+        raise ToolError(
+            f"Nothing here is called '{written[:80]}'.",
+            "Take a uid from lcm_grep, from lcm_describe, or from a block of the summary: [lcm 1a2b3c4d].",
+        )
+
+    @staticmethod
+    def _spellings(written: str) -> list[tuple[str, int]]:
+        found = [(match[1].lower(), int(match[2] or 0)) for match in _UID.finditer(written)]
+        whole = written.encode("utf-8", "replace").decode("utf-8")
+        return ([(whole, 0)] if whole and len(whole) >= 6 else []) + found
+
+    def _load(self, kind: str, uid: str, version: int) -> Found:
+        if kind == "node":
+            return Found(node=self.store.nodes([uid])[0])
+        number = self.store.known([uid])[uid]
+        (message,) = self.store.read([(number, 0)])
+        if version and version != message.version:
+            if version > message.versions:
+                raise ToolError(
+                    f"{uid} has {message.versions} versions.",
+                    f"Ask for {uid}@{message.versions} or less.",
+                )
+            (message,) = self.store.read([(number, version)])
+        return Found(message=message)
+
+    def places(self, numbers: list[int]) -> dict[int, Entry]:
+        """Where these messages stand on the session's line, by number."""
+        return {entry.id: entry for entry in self.store.placed(self.session.line, numbers)}
+
+    def rows(self, pairs: list[tuple[int, int]]) -> list[tuple[Message, dict[str, Any]]]:
+        """Messages, as (number, version) pairs, with what the host had."""
+        return [(message, decode(message.body)) for message in self.store.read(pairs)]

@@ -1,0 +1,159 @@
+"""``lcm_expand`` and ``retrieve_conversation_history``: open again what was replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dag.extractive import extract
+from ..dag.source_text import message_text, source_text
+from ..storage.records import Entry, Message, Node
+from .answers import PAGE_CHARS, ToolError
+from .desk import Desk
+from .pages import page
+
+__all__ = ["DETAILS", "expand", "retrieve"]
+
+DETAILS = ("brief", "medium", "full", "raw")
+#: The size that a name of detail asks for; full is the largest there is.
+_SIZES = {"brief": 50, "medium": 250}
+
+
+def expand(desk: Desk, uid: Any, detail: Any = "raw", cursor: Any = None) -> dict[str, Any]:
+    """What *uid* stands for: verbatim, or a node's text at a size."""
+    wanted = _detail(detail)
+    found = desk.find(uid)
+    if found.node is not None:
+        return _node(desk, found.node, wanted, cursor)
+    if found.message is None:
+        raise ToolError("Nothing to open.", "Give the uid of a message or a node.")
+    return _message(desk, found.message, wanted, cursor)
+
+
+def _detail(value: Any) -> str:
+    wanted = str(value or "raw").strip().lower()
+    if wanted not in DETAILS:
+        raise ToolError(
+            f"There is no detail '{wanted[:40]}'.", f"Use one of: {', '.join(DETAILS)}."
+        )
+    return wanted
+
+
+def _node(desk: Desk, node: Node, wanted: str, cursor: Any) -> dict[str, Any]:
+    answer: dict[str, Any] = {
+        "uid": node.uid,
+        "kind": "node",
+        "turns": [node.first_turn, node.last_turn],
+    }
+    if node.kind == "frame":
+        answer["shows"] = [source.node for source in node.sources]
+        if wanted != "raw":
+            answer["note"] = "This names a whole summary row; open one of the nodes that it shows."
+            return answer | {"messages": [], "cursor": None}
+    if wanted == "raw":
+        pairs = desk.store.stands_for(node.uid)
+        places = desk.places([number for number, _ in pairs])
+        turns = {number: entry.turn for number, entry in places.items()}
+        entries, following = page(pairs, turns, cursor, desk.rows)
+        return answer | {"total_messages": len(pairs), "messages": entries, "cursor": following}
+    level = nearest(node, wanted)
+    answer |= {
+        "level": level,
+        "text": node.texts[level],
+        "topic": node.topic,
+        "messages": [],
+        "cursor": None,
+    }
+    answer["next"] = (
+        f"lcm_expand(uid='{node.uid[:8]}', detail='raw') gives the {node.messages} messages verbatim."
+    )
+    if node.degraded:
+        answer["degraded"] = "These are extracted sentences, not a written summary."
+    return answer
+
+
+def nearest(node: Node, detail: str) -> int:
+    """The level of *node* that a name of detail stands for."""
+    if detail == "full":
+        return max(node.texts)
+    return min(node.texts, key=lambda level: (abs(level - _SIZES[detail]), level))
+
+
+def _message(desk: Desk, message: Message, wanted: str, cursor: Any) -> dict[str, Any]:
+    place = desk.places([message.id]).get(message.id)
+    answer: dict[str, Any] = {"uid": message.uid, "kind": "message"}
+    if place and place.withdrawn:
+        answer["withdrawn"] = True
+    if wanted == "raw":
+        turns = {message.id: place.turn} if place else {}
+        entries, following = page([(message.id, message.version)], turns, cursor, desk.rows)
+        return answer | {"messages": entries, "cursor": following}
+    ((_, row),) = desk.rows([(message.id, message.version)])
+    return answer | {
+        "text": _derived(message_text(row), wanted),
+        "derived": True,
+        "messages": [],
+        "cursor": None,
+    }
+
+
+def _derived(text: str, wanted: str) -> str:
+    """*text* at a size, for what is under no node yet."""
+    return extract(text, _SIZES.get(wanted, 1000)) if text.strip() else ""
+
+
+def retrieve(
+    desk: Desk, start: Any, end: Any, detail: Any = "raw", cursor: Any = None
+) -> dict[str, Any]:
+    """Turns *start* to *end* of the session, 1-indexed, both included."""
+    wanted = _detail(detail)
+    first, last = _turn(start, "start_turn"), _turn(end, "end_turn")
+    if first > last:
+        raise ToolError(
+            f"start_turn {first} lies behind end_turn {last}.", "Give the earlier turn first."
+        )
+    entries = desk.store.turns(desk.session.line, first, last)
+    if wanted == "raw":
+        pairs = [(entry.id, 0) for entry in entries]
+        rows, following = page(
+            pairs, {entry.id: entry.turn for entry in entries}, cursor, desk.rows
+        )
+        gone = {entry.uid for entry in entries if entry.withdrawn}
+        messages = [row | {"withdrawn": True} if row["uid"] in gone else row for row in rows]
+        return {"messages": messages, "cursor": following}
+    return _told(desk, entries, wanted, cursor)
+
+
+def _turn(value: Any, name: str) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ToolError(f"{name} must be a whole number.", "Turns are counted from 1.") from None
+    if number < 1:
+        raise ToolError(f"{name} is {number}.", "Turns are counted from 1.")
+    return min(number, 1 << 60)
+
+
+def _told(desk: Desk, entries: list[Entry], wanted: str, cursor: Any) -> dict[str, Any]:
+    """One text a turn, extracted from its messages."""
+    turns = sorted({entry.turn for entry in entries})
+    try:
+        at = int(cursor or 0)
+    except (TypeError, ValueError):
+        raise ToolError(
+            "That is no cursor of this answer.", "Leave it out to start at the beginning."
+        ) from None
+    messages: list[dict[str, Any]] = []
+    size = 0
+    for place, turn in enumerate(turns):
+        if turn < at:
+            continue
+        inside = [entry for entry in entries if entry.turn == turn]
+        rows = [row for _, row in desk.rows([(entry.id, 0) for entry in inside])]
+        text = _derived(source_text(rows), wanted)
+        size += len(text) + 120
+        if messages and size > PAGE_CHARS:
+            return {"messages": messages, "cursor": str(turn)}
+        messages.append(
+            {"uid": inside[0].uid, "role": "turn", "turn": turn, "content": text, "derived": True}
+        )
+    return {"messages": messages, "cursor": None}

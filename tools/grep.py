@@ -1,0 +1,299 @@
+"""``lcm_grep``: find again what was said, in this session or in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from ..dag.tokens import count_text
+from ..storage.errors import StoreError
+from ..storage.records import Entry, Filter, Hit, Message, Node
+from ..storage.text import searchable
+from .answers import ToolError, to_json
+from .describe import stamp
+from .desk import Desk
+from .fuzzy import repair
+from .patterns import Stopwatch, exactly, pattern
+from .query import terms_of
+from .snippet import snippet
+
+__all__ = ["MODES", "grep"]
+
+MODES = ("auto", "exact", "regex", "fuzzy")
+_MOST_LIMIT = 50
+#: Hits that are ranked for a question; the rest would not be read.
+_POOL = 200
+#: A summary says in few words what its messages say in many, so its score runs higher.
+_NODE_WEIGHT = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A search that is understood."""
+
+    query: str
+    where: Filter
+    needles: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """All that was found, best first."""
+
+    hits: Sequence[Hit]
+    needles: Sequence[str]
+    mode: str
+    note: str = ""
+
+
+def grep(
+    desk: Desk,
+    query: Any,
+    mode: Any = "auto",
+    *,
+    role: Any = None,
+    tool: Any = None,
+    since: Any = None,
+    until: Any = None,
+    scope: Any = "session",
+    limit: Any = 10,
+    cursor: Any = None,
+) -> dict[str, Any]:
+    """Messages and nodes that answer *query*, best first; see design for the shape."""
+    text = "" if query is None else str(query)
+    if not text.strip():
+        raise ToolError(
+            "The query is empty.",
+            "Say what to look for: a question, a name, a path, a phrase in quotes.",
+        )
+    where = Filter(
+        lines=desk.lines
+        if _choice(scope, "scope", ("session", "all"), "session") == "session"
+        else None,
+        roles=_roles(role),
+        tool=str(tool).strip() if tool else "",
+        since=_time(since, "since"),
+        until=_time(until, "until", end=True),
+    )
+    ranking = _ranking(desk, text, _choice(mode, "mode", MODES, "auto"), where)
+    start, newest = _position(cursor)
+    numbers = [hit.message for hit in ranking.hits if hit.message is not None]
+    newest = newest or max(numbers, default=0)
+    hits = [hit for hit in ranking.hits if hit.message is None or hit.message <= newest]
+    count = _limit(limit)
+    shown = hits[start : start + count]
+    following = start + len(shown)
+    return {
+        "query": text,
+        "mode": ranking.mode,
+        "total": len(hits),
+        "results": _results(desk, shown, ranking.needles),
+        "cursor": f"{following}:{newest}" if following < len(hits) else None,
+        "note": _note(desk, ranking, hits, where),
+    }
+
+
+# arguments
+
+
+def _choice(value: Any, name: str, allowed: Sequence[str], default: str) -> str:
+    chosen = str(value or default).strip().lower()
+    if chosen not in allowed:
+        raise ToolError(
+            f"There is no {name} '{chosen[:40]}'.", f"Use one of: {', '.join(allowed)}."
+        )
+    return chosen
+
+
+def _roles(value: Any) -> tuple[str, ...]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return tuple(str(each).strip().lower() for each in values if each)
+
+
+def _limit(value: Any) -> int:
+    try:
+        return min(max(int(10 if value in (None, "") else value), 1), _MOST_LIMIT)
+    except (TypeError, ValueError, OverflowError):
+        raise ToolError("limit must be a whole number.", f"Use 1 to {_MOST_LIMIT}.") from None
+
+
+def _position(cursor: Any) -> tuple[int, int]:
+    if cursor in (None, ""):
+        return 0, 0
+    start, _, newest = str(cursor).partition(":")
+    if not (start.isdecimal() and newest.isdecimal()):
+        raise ToolError(
+            f"'{str(cursor)[:40]}' is no cursor of a search.",
+            "Leave it out to start with the best result.",
+        )
+    return int(start), int(newest)
+
+
+def _time(value: Any, name: str, *, end: bool = False) -> float | None:
+    """Unix seconds, or an ISO date or time; a date alone means its begin, or its end."""
+    if value in (None, ""):
+        return None
+    text = str(value).strip()
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ToolError(
+            f"{name} '{text[:40]}' is no time.", "Use ISO: 2026-05-31 or 2026-05-31T14:00."
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp() + (86_399.999 if end and len(text) <= 10 else 0)
+
+
+# searching
+
+
+def _ranking(desk: Desk, text: str, mode: str, where: Filter) -> _Ranking:
+    if mode == "exact":
+        return _scan(desk, exactly(text), _Search(text, where, [text]), mode)
+    if mode == "regex":
+        return _scan(desk, pattern(text), _Search(text, where), mode)
+    if mode == "fuzzy":
+        return _fuzzy(desk, text, where)
+    return _auto(desk, text, where)
+
+
+def _auto(desk: Desk, text: str, where: Filter) -> _Ranking:
+    terms = terms_of(text)
+    try:
+        hits = _ranked(desk, terms.words, terms.phrases, where)
+    except StoreError:
+        found = _scan(desk, exactly(text.strip()), _Search(text, where, [text.strip()]), "exact")
+        return _Ranking(
+            found.hits, found.needles, found.mode, "The search index is damaged: searched the text itself instead. "
+            "Run `hermes lcm verify`."
+        )  # fmt: skip
+    if hits:
+        return _Ranking(hits, terms.needles, "auto")
+    found = _scan(desk, exactly(text.strip()), _Search(text, where, [text.strip()]), "exact")
+    if found.hits:
+        return _Ranking(
+            found.hits, found.needles, "exact", "No word matched; found as a part of the text."
+        )
+    return _fuzzy(desk, text, where)
+
+
+def _ranked(desk: Desk, words: Sequence[str], phrases: Sequence[str], where: Filter) -> list[Hit]:
+    hits = desk.store.search(words, phrases, where, _POOL)
+    if not (where.roles or where.tool or where.since or where.until):
+        lines = None if where.lines is None else desk.lineage
+        nodes = desk.store.search_nodes(words, phrases, Filter(lines=lines), 10)
+        hits += [Hit(hit.score * _NODE_WEIGHT, node=hit.node) for hit in nodes]
+    return sorted(hits, key=lambda hit: -hit.score)
+
+
+def _fuzzy(desk: Desk, text: str, where: Filter) -> _Ranking:
+    terms = terms_of(text)
+    repaired = repair(terms.words, desk.store.vocabulary())
+    words = [near for word in terms.words for near in repaired.get(word, [word])]
+    hits = _ranked(desk, words, terms.phrases, where)
+    note = "; ".join(f"{word}: read as {', '.join(near)}" for word, near in repaired.items())
+    return _Ranking(hits, words, "fuzzy", note)
+
+
+def _scan(desk: Desk, find: Any, search: _Search, mode: str) -> _Ranking:
+    """Every message in which *find* finds something, in any version; the newest first."""
+    watch = Stopwatch()
+    hits: dict[int, Hit] = {}
+    note = ""
+    for number, version, text in desk.store.texts(search.where):
+        if number not in hits and find(text) >= 0:
+            hits[number] = Hit(float(number), message=number, version=version)
+        if watch.over():
+            note = "The search took too long and stopped before the oldest messages."
+            break
+    return _Ranking(list(hits.values()), search.needles, mode, note)
+
+
+# results
+
+
+def _results(desk: Desk, hits: Sequence[Hit], needles: Sequence[str]) -> list[dict[str, Any]]:
+    wanted = [(hit.message, hit.version) for hit in hits if hit.message is not None]
+    rows = {message.id: (message, row) for message, row in desk.rows(wanted)}
+    places, covers = desk.places(list(rows)), desk.store.over(list(rows))
+    nodes = {node.uid: node for node in desk.store.nodes([hit.node for hit in hits if hit.node])}
+    budget = desk.settings.search_budget_tokens
+    room = max(budget * 4 // max(len(hits), 1) - 330, 80)
+    while True:
+        results = [
+            _of_message(
+                *rows[hit.message],
+                hit,
+                places.get(hit.message),
+                covers.get(hit.message),
+                needles,
+                room,
+            )
+            if hit.message is not None
+            else _of_node(nodes[hit.node or ""], hit, needles, room)
+            for hit in hits
+        ]
+        if room <= 40 or count_text(to_json(results)) <= budget:
+            return results
+        room = room * 3 // 4
+
+
+def _of_message(
+    message: Message, row: dict[str, Any], hit: Hit, place: Entry | None, cover: str | None, needles: Sequence[str], room: int
+) -> dict[str, Any]:  # fmt: skip
+    result: dict[str, Any] = {
+        "uid": message.uid,
+        "kind": "message",
+        "role": message.role,
+        "turn": place.turn if place else None,
+        "time": stamp(message.time),
+        "snippet": snippet(searchable(row), needles, room),
+        "covered_by": cover,
+        "score": round(hit.score, 3),
+    }
+    if place and place.withdrawn:
+        result["withdrawn"] = True
+    if message.version != message.versions:
+        result["version"] = (
+            f"{message.version} of {message.versions}; uid@{message.version} opens it"
+        )
+    return result
+
+
+def _of_node(node: Node, hit: Hit, needles: Sequence[str], room: int) -> dict[str, Any]:
+    return {
+        "uid": node.uid,
+        "kind": "node",
+        "role": None,
+        "turn": node.first_turn,
+        "turns": [node.first_turn, node.last_turn],
+        "time": stamp(node.time),
+        "snippet": snippet(f"{node.topic}. {node.texts[max(node.texts)]}", needles, room),
+        "covered_by": None,
+        "score": round(hit.score, 3),
+    }
+
+
+def _note(desk: Desk, ranking: _Ranking, hits: Sequence[Hit], where: Filter) -> str:
+    notes = [ranking.note] if ranking.note else []
+    if not hits:
+        reach = "in this session" if where.lines is not None else "in all sessions"
+        count = desk.store.totals(desk.session.line if where.lines is not None else None).messages
+        notes.append(
+            f"Searched {count} messages {reach} in mode {ranking.mode}: nothing found. Try other words, mode 'exact' for a"
+            " part of a word, or scope 'all'."
+        )
+    else:
+        if ranking.mode in ("auto", "fuzzy") and len(hits) >= _POOL:
+            notes.append("There may be more than are counted here.")
+        notes.append(
+            "lcm_expand(uid) opens a result verbatim; with covered_by's uid, what was around it."
+        )
+    return " ".join(notes)

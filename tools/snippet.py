@@ -1,0 +1,33 @@
+"""The part of a text that answers a search: around the first telling match."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["snippet"]
+
+
+def snippet(text: str, needles: Sequence[str], room: int) -> str:
+    """At most about *room* characters of *text* around the first of *needles* that is in it.
+
+    A text that fits is given whole.
+    """
+    text = text.strip()
+    if len(text) <= room:
+        return text
+    lowered = text.lower()
+    if len(lowered) != len(text):  # lower() may lengthen; places would be off
+        lowered = text
+    at = next((place for needle in needles if (place := lowered.find(needle.lower())) >= 0), 0)
+    start = max(min(at - room // 3, len(text) - room), 0)
+    end = min(start + room, len(text))
+    start, end = _to_word(text, start, 20), _to_word(text, end, 20)
+    return f"{'…' if start else ''}{text[start:end].strip()}{'…' if end < len(text) else ''}"
+
+
+def _to_word(text: str, at: int, reach: int) -> int:
+    """*at*, moved on to the next blank if one is near."""
+    if at in (0, len(text)):
+        return at
+    blank = text.find(" ", at, at + reach)
+    return at if blank < 0 else blank

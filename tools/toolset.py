@@ -1,0 +1,183 @@
+"""The tools as the agent sees them: schemas, and one door for every call.
+
+A call never raises and always answers JSON: what went wrong is in ``error``,
+what to do next in ``hint``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..storage.errors import StoreError
+from .answers import ToolError, to_json
+from .describe import describe
+from .desk import Desk
+from .expand import DETAILS, expand, retrieve
+from .grep import MODES, grep
+from .status import status
+
+__all__ = ["call", "failure", "schemas"]
+
+_log = logging.getLogger(__name__)
+
+_TEXT = {"type": "string"}
+_NUMBER = {"type": "integer"}
+
+
+def _schema(
+    name: str, description: str, required: list[str], **properties: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "description": description,
+        "parameters": {"type": "object", "properties": properties, "required": required},
+    }
+
+
+_SCHEMAS = [
+    _schema(
+        "lcm_grep",
+        "Search everything said in this conversation, also what is no longer in your context. Use it before you say"
+        " that you do not know or remember something, and before relying on a summary's detail.",
+        ["query"],
+        query=_TEXT
+        | {"description": 'A question in plain words, a name, a path; "quotes" for a phrase.'},
+        mode=_TEXT
+        | {
+            "enum": list(MODES),
+            "description": "auto ranks; exact: any part of the text; fuzzy: typos.",
+        },
+        role=_TEXT | {"description": "user, assistant or tool."},
+        tool=_TEXT | {"description": "Only this tool's calls and results."},
+        since=_TEXT | {"description": "ISO date or time."},
+        until=_TEXT | {"description": "ISO date or time."},
+        scope=_TEXT | {"enum": ["session", "all"], "description": "all: past sessions too."},
+        limit=_NUMBER | {"description": "Results, 10 by default, at most 50."},
+        cursor=_TEXT | {"description": "From the answer before: the next page."},
+    ),
+    _schema(
+        "lcm_expand",
+        "Open a message or a summary block verbatim by its uid (6 or more characters, as in [lcm 1a2b3c4d]).",
+        ["uid"],
+        uid=_TEXT,
+        detail=_TEXT
+        | {
+            "enum": list(DETAILS),
+            "description": "raw (default): word for word; the others: summaries.",
+        },
+        cursor=_TEXT | {"description": "From the answer before: the next page."},
+    ),
+    _schema(
+        "lcm_describe",
+        "What a summary block is made of: its texts by size, hints, sources. Without uid: the outline of all of it.",
+        [],
+        uid=_TEXT,
+        depth=_NUMBER | {"description": "Levels of the outline, 1 by default."},
+        cursor=_TEXT,
+    ),
+    _schema(
+        "lcm_status", "Counts, budget, last compaction and health of the conversation's memory.", []
+    ),
+]
+_RETRIEVE = _schema(
+    "retrieve_conversation_history",
+    "The conversation by turn numbers (from 1, both included; a turn begins with a user message).",
+    ["start_turn", "end_turn"],
+    start_turn=_NUMBER,
+    end_turn=_NUMBER,
+    detail_level=_TEXT | {"enum": list(DETAILS), "description": "raw (default): word for word."},
+    cursor=_TEXT,
+)
+
+_Handler = Callable[[Desk, Mapping[str, Any]], dict[str, Any]]
+
+
+def schemas(*, retrieval: bool) -> list[dict[str, Any]]:
+    """The tools' schemas; *retrieval*: with ``retrieve_conversation_history``."""
+    return [*_SCHEMAS, _RETRIEVE] if retrieval else list(_SCHEMAS)
+
+
+def _grep(desk: Desk, args: Mapping[str, Any]) -> dict[str, Any]:
+    return grep(desk, **args)
+
+
+def _expand(desk: Desk, args: Mapping[str, Any]) -> dict[str, Any]:
+    return expand(desk, args.get("uid"), args.get("detail"), args.get("cursor"))
+
+
+def _describe(desk: Desk, args: Mapping[str, Any]) -> dict[str, Any]:
+    return describe(desk, args.get("uid"), args.get("depth"), args.get("cursor"))
+
+
+def _status(desk: Desk, _: Mapping[str, Any]) -> dict[str, Any]:
+    return status(desk)
+
+
+def _retrieve(desk: Desk, args: Mapping[str, Any]) -> dict[str, Any]:
+    return retrieve(
+        desk, args["start_turn"], args["end_turn"], args.get("detail_level"), args.get("cursor")
+    )
+
+
+_HANDLERS: dict[str, _Handler] = {
+    "lcm_grep": _grep,
+    "lcm_expand": _expand,
+    "lcm_describe": _describe,
+    "lcm_status": _status,
+    "retrieve_conversation_history": _retrieve,
+}
+
+
+def call(desk: Desk, name: str, args: Any) -> str:
+    """Carry out a tool call; returns JSON."""
+    try:
+        schema = {each["name"]: each for each in schemas(retrieval=True)}.get(name)
+        if schema is None:
+            raise ToolError(
+                f"There is no tool '{str(name)[:60]}'.", f"There are: {', '.join(_HANDLERS)}."
+            )
+        known, ignored = _checked(schema["parameters"], args)
+        answer = _HANDLERS[name](desk, known)
+        return to_json(answer | {"ignored_arguments": ignored} if ignored else answer)
+    except ToolError as error:
+        return to_json({"error": error.error, "hint": error.hint})
+    except StoreError as error:
+        _log.warning("%s could not read the store", name, exc_info=True)
+        return failure(
+            str(error), "The conversation goes on. `hermes lcm verify` checks the database."
+        )
+    except Exception as error:  # the agent loop must not meet an exception of ours
+        _log.exception("%s failed", name)
+        return failure(
+            f"{name} failed: {type(error).__name__}.",
+            "This is a fault of lcm; the log has its traceback.",
+        )
+
+
+def failure(error: str, hint: str) -> str:
+    """An error as a tool answers it."""
+    return to_json({"error": error, "hint": hint})
+
+
+def _checked(parameters: Mapping[str, Any], args: Any) -> tuple[dict[str, Any], list[str]]:
+    """The arguments that the schema knows, and the names of those that it does not."""
+    if args is None:
+        args = {}
+    if not isinstance(args, Mapping):
+        raise ToolError(
+            "The arguments must be one JSON object.",
+            f"Its keys: {', '.join(parameters['properties'])}.",
+        )
+    known = {
+        name: value
+        for name, value in args.items()
+        if name in parameters["properties"] and value is not None
+    }
+    missing = [name for name in parameters["required"] if name not in known]
+    if missing:
+        raise ToolError(
+            f"Missing: {', '.join(missing)}.", f"Required: {', '.join(parameters['required'])}."
+        )
+    return known, sorted(str(name) for name in args if name not in parameters["properties"])
