@@ -9,7 +9,7 @@ same input finds the same node, whatever a model would write the second time.
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..storage.canon import digest, encode
 from ..storage.records import Entry, Node, Source
 from .summarizer import Summary
 
-__all__ = ["Item", "frame_of", "node_of", "source_key", "uid_of"]
+__all__ = ["Item", "asked_for", "frame_of", "marks_of", "node_of", "source_key", "uid_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,27 @@ def uid_of(node: Node, marks: Sequence[list[Any]]) -> str:
         list(marks),
     ]
     return digest(encode(said)).hex()
+
+
+def marks_of(node: Node, digests: Mapping[tuple[int, int], bytes]) -> list[list[Any]]:
+    """What the digests take of a stored node's sources, given those of the message versions.
+
+    Raises:
+        KeyError: the (message, version) of a source has no digest.
+    """
+    return [
+        ["n", source.node, source.level]
+        if source.message is None
+        else ["m", source.message, digests[source.message, source.version].hex()]
+        for source in node.sources
+    ]
+
+
+def asked_for(node: Node, marks: Sequence[list[Any]], levels: Sequence[int]) -> str:
+    """The source key that a stored *node* must have; *levels* are those it was made with."""
+    if node.kind == "frame":
+        return digest(encode([list(marks), "frame", node.line, node.lifted])).hex()
+    return digest(encode([list(marks), list(levels)])).hex()
 
 
 def node_of(line: int, items: Sequence[Item], levels: Sequence[int], summary: Summary) -> Node:
