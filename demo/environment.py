@@ -38,7 +38,7 @@ for text in sys.argv[1:]:
 """
 
 
-class Trouble(Exception):  # noqa: N818 - it is told to a person, in these words
+class Trouble(Exception):
     """Something that the person has to see to; the text says what."""
 
 

@@ -22,6 +22,8 @@ MODEL = "scripted-model"
 SUMMARY_MODEL = "scripted-summary"
 #: A provider counts about four characters to a token; exactness does not matter here.
 CHARS_PER_TOKEN = 4
+#: What a summary keeps of one line.
+LONGEST_LINE = 160
 
 Message = Mapping[str, Any]
 
@@ -78,22 +80,40 @@ def estimate(request: Mapping[str, Any]) -> int:
 def summarise(text: str, max_chars: int = 900) -> str:
     """The lines of *text* that carry most: decisions, paths, numbers, names, in their order.
 
-    A line that says something twice counts once. The result is at most *max_chars* long
-    and never blank.
+    A line that says something twice counts once. The result is at most *max_chars* long.
     """
     lines = list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
     weight = re.compile(
         r"[/_]\w|\d{2,}|\b(?:decide|because|must|never|error|fix)\w*", re.IGNORECASE
     )
     ranked = sorted(range(len(lines)), key=lambda i: (-len(weight.findall(lines[i][:200])), i))
+    longest = min(LONGEST_LINE, max_chars)
     chosen: list[int] = []
-    room = max_chars
+    room = max_chars + 1
     for index in ranked:
-        room -= min(len(lines[index]), 160) + 1
+        room -= min(len(lines[index]), longest) + 1
         if room < 0:
             break
         chosen.append(index)
-    return "\n".join(lines[i][:160] for i in sorted(chosen)) or "Nothing was said."
+    return "\n".join(lines[i][:longest] for i in sorted(chosen))
+
+
+def answer_summary(prompt: str) -> str:
+    """The answer of a summary model: the JSON that the plugin asks for, made from its source.
+
+    Any other prompt without tools gets a plain summary of itself.
+    """
+    sizes = re.findall(r'^- "(\d+)": at most (\d+) tokens', prompt, re.MULTILINE)
+    source = re.search(r" conversation begins\n(.*)\n[^\n]* conversation ends", prompt, re.DOTALL)
+    if not sizes or source is None:
+        return summarise(prompt) or "Nothing was said."
+    text = source.group(1)
+    levels = {size: summarise(text, int(tokens) * 3) or text[:40] for size, tokens in sizes}
+    named = list(dict.fromkeys(re.findall(r"\w+/[\w.-]+\w", text)))
+    first = re.search(r"^user: (.*)", text, re.MULTILINE)
+    topic = " ".join((first.group(1) if first else text).split()[:8])
+    answer = {"topic": topic, "hints": named[:4] or [topic], "levels": levels}
+    return json.dumps({**answer, "sufficient_tokens": int(sizes[-1][0])}, ensure_ascii=False)
 
 
 class Script:
@@ -103,7 +123,6 @@ class Script:
         self._turns = turns
         self._next = [0] * len(turns)
         self._given: dict[str, Reply] = {}
-        self._current: int | None = None
         self._lock = threading.Lock()
 
     def answer(self, messages: list[Message]) -> Reply:
@@ -120,23 +139,20 @@ class Script:
         index = self._find(last)
         if index is None:
             return Reply(f"I have no line for: {last[-200:]}")
-        self._current = index
         step = self._turns[index].steps[self._next[index]]
         self._next[index] += 1
         return step if isinstance(step, Reply) else step(messages)
 
     def _find(self, text: str) -> int | None:
-        """The unfinished turn whose user said *text*, or said it last within *text*."""
-        open_turns = [i for i, turn in enumerate(self._turns) if self._next[i] < len(turn.steps)]
-        exact = [i for i in open_turns if self._turns[i].user.strip() == text.strip()]
-        if exact:
-            return exact[0]
-        within = [(text.rfind(self._turns[i].user), -i) for i in open_turns]
-        place, index = max(within, default=(-1, 0))
-        if place >= 0:
-            return -index
-        # A compaction in the middle of a turn may have left other words in last place.
-        return self._current if self._current in open_turns else None
+        """The first unfinished turn whose user said *text*, or said it as a paragraph of it.
+
+        Hosts join neighbouring texts with a blank line; a word inside a sentence is no turn.
+        """
+        whole = f"\n\n{text.strip()}\n\n"
+        for index, turn in enumerate(self._turns):
+            if self._next[index] < len(turn.steps) and f"\n\n{turn.user.strip()}\n\n" in whole:
+                return index
+        return None
 
     def unsaid(self) -> list[str]:
         """The users' texts of turns that have not been played to their end."""
@@ -172,7 +188,6 @@ class ScriptedModel(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.script = script
         self.requests: list[Request] = []
-        self.summarise: Callable[[str], str] = summarise
         self._calls = 0
         self._lock = threading.Lock()
 
@@ -195,7 +210,7 @@ class ScriptedModel(ThreadingHTTPServer):
         if body.get("tools"):
             reply = self.script.answer(messages)
         else:
-            reply = Reply(self.summarise(text_of(messages[-1].get("content")) if messages else ""))
+            reply = Reply(answer_summary(text_of(messages[-1].get("content")) if messages else ""))
         with self._lock:
             ids = tuple(f"call_{self._calls + n:06d}" for n in range(len(reply.calls)))
             self._calls += len(ids)

@@ -195,6 +195,7 @@ def perform(python: Path, folder: Path, terminal: Terminal) -> int:
     with ScriptedModel(Script(turns)) as model:
         home = lay_out(folder, model.url)
         with terminal.step(f"A conversation of {len(turns)} turns with the real agent") as step:
+            step.detail = "Hermes starts"
             seen = hold(python, home, [turn.user for turn in turns], step, terminal)
         requests = model.spoken
     return show(python, home, requests, seen, terminal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from lcm.demo import environment, story
 from lcm.demo.environment import Trouble
 from lcm.demo.install import copy_plugin, plugin_parts
-from lcm.demo.model import Call, Reply, Script, Turn, summarise
+from lcm.demo.model import Call, Reply, Script, Turn, answer_summary, summarise
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "scripts"
@@ -210,9 +211,16 @@ def test_the_scripted_model_keeps_its_place():
 
 
 def test_the_scripted_summary_depends_on_its_source():
-    """Shorter than its source, made of its lines, never blank."""
+    """Shorter than its source and made of its lines; in the sizes that were asked for."""
     text = "\n".join(f"We decided on path/{n:02d} because of {n * 31}." for n in range(100))
     summary = summarise(text)
     assert 0 < len(summary) < len(text) // 3
     assert set(summary.splitlines()) <= set(text.splitlines())
-    assert summarise("") != ""
+    asked = f'- "15": at most 15 tokens\n- "250": at most 250 tokens\n= conversation begins\n{text}'
+    answer = json.loads(answer_summary(f"{asked}\n= conversation ends\n"))
+    assert {size: len(t) <= int(size) * 3 for size, t in answer["levels"].items()} == {
+        "15": True,
+        "250": True,
+    }
+    assert answer["hints"][0] == "path/00"
+    assert answer_summary("") != ""

@@ -209,6 +209,25 @@ def test_a_delegated_agent_is_kept_too(make_home):
     assert ("lcm_grep" in offered[-1]) is home.host.is_new
 
 
+def test_a_background_review_leaves_the_session_alone(make_home):
+    """The review shares the session's id on the older host; what it says is not of the session."""
+    look = Reply(calls=(Call("read_file", {"path": "page.txt"}),))
+    turns = [Turn(f"Look at the page, {n}.", (look, Reply(f"Looked, {n}."))) for n in range(6)]
+    with ScriptedModel(Script(turns)) as model:
+        home = make_home(model.url)
+        home.install()
+        home.config["skills"]["creation_nudge_interval"] = 2
+        (home.work / "page.txt").write_text("an empty page")
+        users = [turn.user for turn in turns]
+        result = home.drive("converse", {"turns": users})
+        session = result["turns"][-1]["session"]
+        kept = home.drive("store", {"sessions": [session]})["sessions"][session]
+        reviews = [r for r in model.spoken if "Review the conversation" in str(r.messages[-1])]
+        turns_only = [r for r in model.spoken if r not in reviews]
+    assert reviews or home.host.is_new  # the newer host waits until nobody is busy
+    assert difference(said(turns_only, users), stored(kept["messages"])) == NOTHING
+
+
 @pytest.mark.parametrize("where", ["preflight", "post-tool"])
 def test_compaction_comes_before_and_after_the_hooks(make_home, where):
     """13: by a long user text or by a long tool result, in the middle of a turn: all is kept."""

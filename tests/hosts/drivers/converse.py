@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 import time
 
 from common import give, make_agent, public, read_job
 
 
 def wait_for_children() -> None:
-    """Delegated work runs on threads of its own; nothing is known before it has ended."""
+    """Delegated work and reviews run on threads of their own; wait until they have ended."""
     from tools.async_delegation import list_async_delegations
 
     deadline = time.monotonic() + 60
-    while any(d.get("status") in ("queued", "running") for d in list_async_delegations()):
+    while any(d.get("status") in ("queued", "running") for d in list_async_delegations()) or any(
+        thread.name == "bg-review" for thread in threading.enumerate()
+    ):
         if time.monotonic() > deadline:
-            raise TimeoutError("a delegated agent does not end")
+            raise TimeoutError("an agent in the background does not end")
         time.sleep(0.05)
 
 

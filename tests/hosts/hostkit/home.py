@@ -52,7 +52,9 @@ class HermesHome:
                 "title_generation": {"enabled": False},
             },
             "compression": {"enabled": True},
-            "memory": {"provider": ""},
+            "memory": {"provider": "", "nudge_interval": 0},
+            # A background review starts at its own time; test_traps.py has it on.
+            "skills": {"creation_nudge_interval": 0},
         }
 
     @property
