@@ -8,8 +8,7 @@ while a summariser works.
 
 from __future__ import annotations
 
-import time as clock
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,26 +17,23 @@ from ..storage.protocol import Store
 from ..storage.records import Entry, Node
 from .budget import Budget, budget_for
 from .cascade import choose_levels
-from .condense import next_run
+from .condense import next_runs
 from .fit import fresh, stub
 from .ingest import Binding, Bound
+from .maker import Maker
 from .messages import is_system
-from .nodes import Item, frame_of, node_of, source_key
+from .nodes import Item, frame_of
 from .planner import Cut, choose_cut
-from .renderer import HEAD, filler_row, render, summary_row
+from .renderer import filler_row, render, summary_row
 from .segment import leaves
 from .settings import Settings
 from .source_text import source_text
-from .summarizer import Summarizer, Summary, SummaryRequest, summarize
-from .tokens import count_message, count_text
+from .summarizer import Summarizer
+from .tokens import count_message
 from .validity import new_faults
 
 __all__ = ["Outcome", "PassRequest", "compact"]
 
-#: A summary takes at most this share of its source.
-_SHRINK = 3
-#: Seconds after which a pass makes no further model calls: the newer host gives up at 600.
-PASS_SECONDS = 240.0
 #: Tail budgets of the tries, as shares of the wanted one, until the result fits.
 _TRIES = (1.0, 0.5, 0.2, 0.0)
 
@@ -108,7 +104,7 @@ def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> 
     sizes = [0 if not isinstance(row, dict) else count_message(row) for row in rows]
     before = sum(sizes)
     measured = max(request.current_tokens or 0, before)
-    if not request.force and measured <= request.threshold_tokens:
+    if not request.force and measured < request.threshold_tokens:
         return Outcome(
             rows,
             changed=False,
@@ -121,7 +117,7 @@ def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> 
         window=request.window,
         threshold_tokens=request.threshold_tokens,
         overhead=measured - before,
-        squeeze=before if request.force and measured <= request.threshold_tokens else None,
+        squeeze=before if request.force and measured < request.threshold_tokens else None,
     )
     work = _Work(store, line, request, _scene(store, binding))
     best: Outcome | None = None
@@ -136,11 +132,17 @@ def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> 
         if not tried.changed and before <= budget.limit:
             best = best or tried
             break
-    return replace(best or tried, made=tuple(work.made))
+    return replace(best or tried, made=tuple(work.maker.made))
 
 
 def _narrowed(budget: Budget, share: float) -> Budget:
-    return replace(budget, tail=int(budget.tail * share), turns_tail=int(budget.turns_tail * share))
+    """Less for the tail, and more for the summary row."""
+    return replace(
+        budget,
+        tail=int(budget.tail * share),
+        turns_tail=int(budget.turns_tail * share),
+        reserve=min(int(budget.reserve * (4 - 3 * share)), budget.limit // 2),
+    )
 
 
 def _scene(store: Store, binding: Binding) -> _Scene:
@@ -171,8 +173,16 @@ class _Work:
 
     def __init__(self, store: Store, line: int, request: PassRequest, scene: _Scene) -> None:
         self.store, self.line, self.request, self.scene = store, line, request, scene
-        self.made: list[Node] = []
-        self.deadline = clock.monotonic() + PASS_SECONDS
+        self.rows: dict[int, Any] = {}
+        self.maker = Maker(
+            store,
+            line,
+            request.settings.target_token_levels,
+            request.summarizer,
+            trusted=request.trusted,
+            focus=request.focus,
+            memory=request.memory,
+        )
 
     def run(self, rows: Sequence[Any], before: int, budget: Budget) -> Outcome:
         """One try: cut, summarise, render."""
@@ -195,6 +205,8 @@ class _Work:
             if kept and kept[0].get("role") == "user":
                 ours.append(filler_row())
             result = [*systems, *ours, *kept]
+        if not cut.stubs and (frame is None or self._is_shown(frame)):
+            return unchanged
         after = sum(map(_size, result))
         if after >= before:
             return replace(unchanged, reason="the result would not be smaller")
@@ -203,6 +215,9 @@ class _Work:
         if frame is not None:
             self.store.put_node(frame)
         return Outcome(result, changed=True, before=before, after=after, frame=frame)
+
+    def _is_shown(self, frame: Node) -> bool:
+        return self.scene.frame is not None and frame.uid == self.scene.frame.uid
 
     # rows
 
@@ -229,19 +244,32 @@ class _Work:
     def _nodes(self, cut: Cut, budget: Budget) -> tuple[list[Node], int]:
         """The nodes that the new summary row shows, and our number of the lifted user message."""
         top, groups, lifted, hole = self._plan(cut, budget)
-        for group in groups:
-            self._hurry()
-            node = self._leaf(group)
+        for node in self.maker.nodes(groups, self._text):
             inside = {source.node for source in node.sources}
             top = [each for each in top if each.uid not in inside]
-            place = next(
-                (n for n, each in enumerate(top) if each.first_seq > node.last_seq), len(top)
-            )
-            top.insert(place, node)
+            behind = (n for n, each in enumerate(top) if each.first_seq > node.last_seq)
+            top.insert(next(behind, len(top)), node)
         fanin = self.request.settings.condense_fanin
-        while run := next_run(top, fanin, self._hole(top, hole)):
-            top[run[0] : run[1]] = [self._condensed(top[run[0] : run[1]])]
+        while runs := next_runs(top, fanin, self._hole(top, hole)):
+            groups = [[Item(node=node) for node in top[start:end]] for start, end in runs]
+            condensed = self.maker.nodes(groups, self._text)
+            for (start, end), node in reversed(list(zip(runs, condensed, strict=True))):
+                top[start:end] = [node]
         return top, lifted
+
+    def _text(self, items: Sequence[Item]) -> str:
+        """What a summariser reads of *items*."""
+        rows = self._read(items)
+        return source_text(
+            [item.node if item.entry is None else rows[item.entry.id] for item in items]
+        )
+
+    def _read(self, items: Sequence[Item]) -> dict[int, Any]:
+        """The messages among *items* by number, each read once in a pass."""
+        entries = [item.entry for item in items if item.entry and item.entry.id not in self.rows]
+        messages = self.store.read([(entry.id, entry.version) for entry in entries])
+        self.rows.update((message.id, decode(message.body)) for message in messages)
+        return self.rows
 
     def _hole(self, top: Sequence[Node], seq: int | None) -> int | None:
         if seq is None:
@@ -284,7 +312,7 @@ class _Work:
             [item for item in items if item.last_seq < hole],
             [item for item in items if item.first_seq > hole],
         ]  # fmt: skip
-        rows = self._rows([item.entry for item in items if item.entry])
+        rows = self._read(items)
         return [
             group
             for side in sides
@@ -292,10 +320,6 @@ class _Work:
                 side, [rows[item.entry.id] if item.entry else {} for item in side], leaf
             )
         ]
-
-    def _rows(self, entries: Sequence[Entry]) -> dict[int, Any]:
-        messages = self.store.read([(entry.id, entry.version) for entry in entries])
-        return {message.id: decode(message.body) for message in messages}
 
     def _message(self, index: int) -> int:
         """Our number of the first message at or behind that place of the list."""
@@ -333,56 +357,21 @@ class _Work:
         ]
         return any(message in self.scene.live[index].bound.messages for index in indexes)
 
-    # summaries
-
-    def _hurry(self) -> None:
-        """From the deadline on, extract: a turn must not wait for ever."""
-        if clock.monotonic() > self.deadline and self.request.summarizer is not None:
-            self.request = replace(self.request, summarizer=None)
-
-    def _leaf(self, items: Sequence[Item]) -> Node:
-        rows = self._rows([item.entry for item in items if item.entry])
-        return self._node(
-            items,
-            lambda: source_text(
-                [item.node or rows[item.entry.id] for item in items if item.node or item.entry]
-            ),
-        )
-
-    def _condensed(self, nodes: Sequence[Node]) -> Node:
-        self._hurry()
-        return self._node([Item(node=node) for node in nodes], lambda: source_text(nodes))
-
-    def _node(self, items: Sequence[Item], text: Callable[[], str]) -> Node:
-        """The node that stands for *items*: found, or made and stored."""
-        levels = self.request.settings.target_token_levels
-        key = source_key(items, levels)
-        if found := self.store.nodes_for([key]).get(key):
-            return found
-        summary = self._summary(text())
-        node = replace(node_of(self.line, items, levels, summary))
-        with self.store.writing():
-            if found := self.store.nodes_for([key]).get(key):
-                return found  # another agent was faster; the first committed stands
-            self.store.put_node(node)
-        self.made.append(node)
-        return node
-
-    def _summary(self, text: str) -> Summary:
-        levels = self.request.settings.target_token_levels
-        most = max(min(max(levels), count_text(text) // _SHRINK), min(levels))
-        wanted = [level for level in levels if level <= most]
-        wanted += [level for level in levels if level > most][:1] if max(wanted) < most else []
-        asked = SummaryRequest(text, most, tuple(wanted), self.request.focus, self.request.memory)
-        return summarize(asked, self.request.summarizer, trusted=self.request.trusted)
-
     def _frame(self, top: Sequence[Node], lifted: int, room: int) -> tuple[Node, str]:
+        """A frame that shows *top*, in at most *room* tokens if the coarsest sizes allow it."""
         frame = self.scene.frame
         shown = {source.node or "": source.level for source in frame.sources} if frame else {}
         by_need = self.request.settings.estimate_sufficient_tokens
-        levels = choose_levels(top, room - count_text(HEAD), before=shown, by_need=by_need)
-        made = frame_of(self.line, list(zip(top, levels, strict=True)), lifted)
-        return made, render(made, {node.uid: node for node in top})
+        nodes = {node.uid: node for node in top}
+        for_blocks = room
+        while True:
+            levels = choose_levels(top, for_blocks, before=shown, by_need=by_need)
+            made = frame_of(self.line, list(zip(top, levels, strict=True)), lifted)
+            text = render(made, nodes)
+            excess = _size(summary_row(made, text, stamp=True)) + _size(filler_row()) - room
+            if excess <= 0 or for_blocks <= 0:
+                return made, text
+            for_blocks -= max(excess, 16)
 
 
 def _size(row: Any) -> int:

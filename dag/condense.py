@@ -11,33 +11,39 @@ from collections.abc import Sequence
 
 from ..storage.records import Node
 
-__all__ = ["next_run"]
+__all__ = ["next_runs"]
 
 #: Blocks, in multiples of the fan-in, from which any neighbours are condensed.
 _CROWDED = 4
 
 
-def next_run(nodes: Sequence[Node], fanin: int, hole: int | None) -> tuple[int, int] | None:
-    """The half-open range of *nodes* to condense next, or None.
+def next_runs(nodes: Sequence[Node], fanin: int, hole: int | None) -> list[tuple[int, int]]:
+    """Half-open ranges of *nodes* to condense next, ascending and apart; none if all is well.
 
     *hole*: index of the first node behind a lifted user message; a run does
     not reach over it.
     """
-    runs = _runs(nodes, hole)
-    for _, start, end in sorted(runs, key=lambda run: run[0]):
-        if end - start > fanin:
-            return start, start + fanin
-    if len(nodes) > _CROWDED * fanin:
-        sides = [(0, len(nodes))] if hole is None else [(0, hole), (hole, len(nodes))]
-        choices = [
-            (sum(node.depth for node in nodes[start : start + fanin]), start)
-            for low, high in sides
-            for start in range(low, high - fanin + 1)
+    for depth in sorted({node.depth for node in nodes}):
+        found = [
+            (at, at + fanin)
+            for each, start, end in _runs(nodes, hole)
+            if each == depth
+            for at in range(start, end - fanin, fanin)
         ]
-        if choices:
-            start = min(choices)[1]
-            return start, start + fanin
-    return None
+        if found:
+            return found
+    return _crowded(nodes, fanin, hole) if len(nodes) > _CROWDED * fanin else []
+
+
+def _crowded(nodes: Sequence[Node], fanin: int, hole: int | None) -> list[tuple[int, int]]:
+    """The oldest run of neighbours that are least deep, whatever their depths."""
+    sides = [(0, len(nodes))] if hole is None else [(0, hole), (hole, len(nodes))]
+    choices = [
+        (sum(node.depth for node in nodes[start : start + fanin]), start)
+        for low, high in sides
+        for start in range(low, high - fanin + 1)
+    ]
+    return [(min(choices)[1], min(choices)[1] + fanin)] if choices else []
 
 
 def _runs(nodes: Sequence[Node], hole: int | None) -> list[tuple[int, int, int]]:

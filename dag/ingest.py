@@ -75,7 +75,6 @@ class Binding:
 
 
 _SYSTEM, _FILLER = Bound("system"), Bound("filler")
-_EMPTY = Binding((), (), ())
 
 
 class Ledger:
@@ -85,36 +84,64 @@ class Ledger:
         self.store = store
         self.session = session
         self._mutex = threading.RLock()
-        self._memo = _EMPTY
+        self._seen: list[Any] = []
+        """Copies of the rows of the last list, and in step with it what they stand for."""
+        self._bound: list[Bound] = []
+        self._ends: list[int] = []
+        self._known = 0
+        """How many of the last list's rows are messages."""
         self._revision = -1
+        """Revision of the line that the last list was bound to."""
 
-    def ingest(self, rows: Sequence[Any]) -> tuple[IngestReport, Binding]:
-        """Bind *rows* and store what is new.
+    def ingest(self, rows: Sequence[Any]) -> IngestReport:
+        """Store what is new in *rows*.
 
         Raises:
             StoreError: nothing of this list was stored.
         """
         with self._mutex:
-            start = _same_until(self._memo.rows, rows)
-            if start == len(rows) == len(self._memo.rows):
-                return IngestReport(
-                    known=sum(b.kind == "message" for b in self._memo.bound)
-                ), self._memo
-            with self.store.writing():
-                if self.store.revision(self.session.line) != self._revision:
-                    start = 0
-                run = _Run(self.store, self.session.line, rows, _head(self._memo, start))
-                report = run.bind()
-                revision = self.store.revision(self.session.line)
-            known = sum(b.kind == "message" for b in self._memo.bound[:start])
-            copies = [*self._memo.rows[:start], *map(_copy, rows[start:])]
-            self._memo = Binding(copies, run.bound, run.ends)
-            self._revision = revision
-            return replace(report, known=report.known + known), replace(self._memo, rows=rows)
+            start = _same_until(self._seen, rows)
+            if start == len(rows) == len(self._seen):
+                return IngestReport(known=self._known)
+            try:
+                return self._bind(rows, start)
+            except BaseException:
+                self._forget(0)
+                raise
+
+    def bind(self, rows: Sequence[Any]) -> tuple[IngestReport, Binding]:
+        """The same, and what each row stands for.
+
+        Raises:
+            StoreError: nothing of this list was stored.
+        """
+        with self._mutex:
+            report = self.ingest(rows)
+            return report, Binding(rows, list(self._bound), list(self._ends))
+
+    def _bind(self, rows: Sequence[Any], start: int) -> IngestReport:
+        line = self.session.line
+        with self.store.writing():
+            if self.store.revision(line) != self._revision:
+                start = 0
+            self._forget(start)
+            known = self._known
+            self._seen += map(_copy, rows[start:])
+            report = _Run(self.store, line, rows, self._bound, self._ends).bind()
+            revision = self.store.revision(line)
+        self._known += _messages(self._bound[start:])
+        self._revision = revision
+        return replace(report, known=report.known + known)
+
+    def _forget(self, start: int) -> None:
+        """Keep what is known of the first *start* rows only."""
+        self._known -= _messages(self._bound[start:])
+        del self._seen[start:], self._bound[start:], self._ends[start:]
 
 
-def _head(memo: Binding, count: int) -> Binding:
-    return Binding(memo.rows[:count], memo.bound[:count], memo.ends[:count])
+def _messages(bound: Sequence[Bound]) -> int:
+    """How many rows are messages."""
+    return sum(each.kind == "message" for each in bound)
 
 
 def _copy(value: Any) -> Any:
@@ -138,12 +165,8 @@ def _same_until(seen: Sequence[Any], rows: Sequence[Any]) -> int:
     for start in range(0, count, _BLOCK):
         end = min(start + _BLOCK, count)
         if seen[start:end] != rows[start:end]:
-            return next(n for n in range(start, end) if not _unchanged(seen[n], rows[n]))
+            return next(n for n in range(start, end) if seen[n] != rows[n])
     return count
-
-
-def _unchanged(seen: Any, row: Any) -> bool:
-    return bool(seen == row)
 
 
 @dataclass(slots=True)
@@ -159,10 +182,11 @@ class _Stretch:
 class _Run:
     """One binding of one list, inside a write transaction."""
 
-    def __init__(self, store: Store, line: int, rows: Sequence[Any], head: Binding) -> None:
+    def __init__(
+        self, store: Store, line: int, rows: Sequence[Any], bound: list[Bound], ends: list[int]
+    ) -> None:
         self.store, self.line, self.rows = store, line, rows
-        self.bound = list(head.bound)
-        self.ends = list(head.ends)
+        self.bound, self.ends = bound, ends
         self.lineage = store.lineage(line)
         self.counts = {"new": 0, "known": 0, "revised": 0, "withdrawn": 0}
 
@@ -220,7 +244,7 @@ class _Run:
         probes = stretch.probes
         stored = self._candidates(stretch)
         found = match(stored, probes, by_uid, self._read)
-        while stretch.floor is None and stored and not all(found.found) and self._more(stored):
+        while stretch.floor is None and stored and not found.found[0] and self._more(stored):
             stored = self.store.tail(self.line, 4 * len(stored))
             found = match(stored, probes, by_uid, self._read)
         self._elsewhere(stored, probes, by_uid, found)
@@ -229,12 +253,9 @@ class _Run:
                 self._note(probe, [stored[place] for place in places])
         self._store_new(stretch, stored, found)
         reached = [stored[place].seq for places in found.found for place in places]
-        if last and (reached or stretch.floor is not None) and self._says_something(stretch):
+        if last and (reached or stretch.floor is not None):
             self._withdraw(stored, found, max(reached, default=stretch.floor or 0))
         self._revoke(stretch, stored, found)
-
-    def _says_something(self, stretch: _Stretch) -> bool:
-        return bool(stretch.probes or stretch.frame or self.bound)
 
     def _candidates(self, stretch: _Stretch) -> list[Entry]:
         if stretch.floor is None:
@@ -350,16 +371,26 @@ class _Run:
 
     def _write(self, run: Sequence[Probe], turn: int, after: int | None) -> int:
         """Store *run* behind *after*; returns how many turns it starts."""
-        first, drafts = turn, []
+        first, drafts, again = turn, [], []
+        uids: dict[str, int] = {}
         for probe in run:
+            draft = draft_of(probe.row, key=probe.key)
+            if draft.uid in uids:
+                again.append((probe, uids[draft.uid]))
+                continue
+            uids[draft.uid] = len(drafts)
             turn += turn_count(probe.row)
-            drafts.append((draft_of(probe.row, key=probe.key), turn))
-        entries = self.store.append(self.line, _distinct(drafts), after=after)
-        for probe, entry in zip(run, entries, strict=True):
+            drafts.append((draft, turn))
+        entries = self.store.append(self.line, drafts, after=after)
+        fresh = [probe for probe in run if all(probe is not other for other, _ in again)]
+        for probe, entry in zip(fresh, entries, strict=True):
             self._bind(probe, [entry.id], entry.seq)
             for name in absorbed_uids(probe.row):
                 self.store.alias(entry.id, name)
-        self.counts["new"] += len(run)
+        self.counts["new"] += len(entries)
+        for probe, place in again:  # a uid in two rows is one message, and the later row counts
+            (entry,) = self.store.placed(self.line, [entries[place].id])
+            self._note(probe, [entry])
         return turn - first
 
     # what the list no longer has
@@ -418,16 +449,3 @@ def _without_filler(row: Row) -> Row | None:
     if not rest and not row.get("tool_calls"):
         return None
     return {name: value for name, value in row.items() if name not in _OURS} | {"content": rest}
-
-
-def _distinct(drafts: Sequence[tuple[Any, int]]) -> list[tuple[Any, int]]:
-    """Two new rows with one uid cannot both keep it: the later row has it."""
-    last = {draft.uid: n for n, (draft, _) in enumerate(drafts)}
-    if len(last) == len(drafts):
-        return list(drafts)
-    from .messages import mint_uid
-
-    return [
-        (draft, turn) if last[draft.uid] == n else (replace(draft, uid=mint_uid()), turn)
-        for n, (draft, turn) in enumerate(drafts)
-    ]

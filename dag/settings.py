@@ -212,8 +212,10 @@ class Settings:
     fresh_tail_tokens: int | None = _key(
         None, _whole(0), "Newest tokens that stay verbatim; empty: a fifth of the window."
     )
-    leaf_tokens: int = _key(
-        4000, _whole(1), "Most tokens of messages under one summary; never more than fit a window."
+    leaf_tokens: int | None = _key(
+        None,
+        _whole(1),
+        "Most tokens of messages under one summary; empty: a sixteenth of the window, 500 to 8000.",
     )
     condense_fanin: int = _key(
         4, _whole(2), "Summaries that are condensed into one of the next depth."

@@ -80,4 +80,5 @@ def _parted(rows: Sequence[Row], call: int, result: int) -> bool:
 
 def new_faults(before: Sequence[Any], after: Sequence[Any]) -> list[str]:
     """Faults of *after* that *before* did not have, or had less often."""
-    return sorted(faults(after) - faults(before))
+    found = faults(after)
+    return sorted(found - faults(before)) if found else []

@@ -289,7 +289,7 @@ class LCMEngine(ContextEngine):
                 current_tokens, focus_topic or "", memory_context or "", force=bool(force)
             )
             ledger = self._attachment.ledger(session_id, messages)
-            _, binding = ledger.ingest(messages)
+            _, binding = ledger.bind(messages)
             outcome = compact(ledger.store, ledger.session.line, binding, request)
             self._note_outcome(outcome, max(current_tokens or 0, outcome.before) - outcome.before)
             if not outcome.changed:

@@ -116,8 +116,7 @@ class Attachment:
         """
         if not rows or self.skips(session_id):
             return IngestReport()
-        report, _ = self.ledger(session_id, rows).ingest(rows)
-        return report
+        return self.ledger(session_id, rows).ingest(rows)
 
     def stored(self) -> tuple[Store, Session] | None:
         """The session's store, if something of the session is in it."""

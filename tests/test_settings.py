@@ -56,7 +56,7 @@ def test_nothing_set_means_the_documented_defaults():
         "soft_threshold": 0.60,
         "target": 0.40,
         "fresh_tail_tokens": None,
-        "leaf_tokens": 4000,
+        "leaf_tokens": None,
         "condense_fanin": 4,
         "redact": "summaries",
         "ignore_sessions": (),

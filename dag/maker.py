@@ -1,0 +1,92 @@
+"""Makes the nodes that a pass needs, or finds them.
+
+Looked up by source key first. What has to be summarised is written as it
+comes, a second's worth at a time and outside any model call: so a pass that
+is killed has lost a second, a fast one makes few commits, and of two agents
+that make the same node the first committed one stands for both.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Sequence
+
+from ..storage.protocol import Store
+from ..storage.records import Node
+from .nodes import Item, node_of, source_key
+from .summarizer import Summarizer, Summary, SummaryRequest, summarize
+from .tokens import count_text
+
+__all__ = ["Maker"]
+
+#: A summary takes at most this share of its source.
+_SHRINK = 3
+#: Seconds after which a pass makes no further model calls: the newer host gives up at 600.
+PASS_SECONDS = 240.0
+#: Seconds of summarising that may be lost to a crash.
+_UNWRITTEN_SECONDS = 1.0
+#: Nodes written in one transaction at the most.
+_BATCH = 64
+
+
+class Maker:
+    """Makes nodes on one line, for one pass."""
+
+    def __init__(
+        self,
+        store: Store,
+        line: int,
+        levels: Sequence[int],
+        summarizer: Summarizer | None,
+        *,
+        trusted: bool,
+        focus: str = "",
+        memory: str = "",
+    ) -> None:
+        self.made: list[Node] = []
+        """Nodes that were not there before."""
+        self._store, self._line, self._levels = store, line, tuple(levels)
+        self._summarizer, self._trusted = summarizer, trusted
+        self._focus, self._memory = focus, memory
+        self._deadline = clock.monotonic() + PASS_SECONDS
+
+    def nodes(
+        self, groups: Sequence[Sequence[Item]], text: Callable[[Sequence[Item]], str]
+    ) -> list[Node]:
+        """A node for each group, in order; *text* gives what a summariser reads of one."""
+        keys = [source_key(group, self._levels) for group in groups]
+        found = self._store.nodes_for(keys)
+        fresh: list[Node] = []
+        written = clock.monotonic()
+        for key, group in zip(keys, groups, strict=True):
+            if key in found:
+                continue
+            node = node_of(self._line, group, self._levels, self._summary(text(group)))
+            found[key] = node
+            fresh.append(node)
+            if len(fresh) >= _BATCH or clock.monotonic() - written > _UNWRITTEN_SECONDS:
+                found |= self._write(fresh)
+                fresh, written = [], clock.monotonic()
+        found |= self._write(fresh)
+        return [found[key] for key in keys]
+
+    def _write(self, nodes: Sequence[Node]) -> dict[str, Node]:
+        """Store *nodes*; returns for each source key the node that stands for it."""
+        if not nodes:
+            return {}
+        with self._store.writing():
+            standing = self._store.nodes_for([node.source_key for node in nodes])
+            for node in nodes:
+                if node.source_key not in standing:
+                    self._store.put_node(node)
+                    self.made.append(node)
+        return {node.source_key: node for node in nodes} | standing
+
+    def _summary(self, text: str) -> Summary:
+        most = max(min(max(self._levels), count_text(text) // _SHRINK), min(self._levels))
+        wanted = [level for level in self._levels if level <= most]
+        if wanted[-1] < most:
+            wanted += [level for level in self._levels if level > most][:1]
+        asked = SummaryRequest(text, most, tuple(wanted), self._focus, self._memory)
+        late = clock.monotonic() > self._deadline  # a turn must not wait for ever
+        return summarize(asked, None if late else self._summarizer, trusted=self._trusted)
