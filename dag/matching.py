@@ -22,6 +22,7 @@ __all__ = ["Match", "Probe", "match"]
 _LOOK_AHEAD = 8
 #: Share of words from which an edited row between matched neighbours is taken for the same message.
 _ALIKE = 0.3
+_ALIKE_AT_END = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +165,8 @@ def _adoptable(probe: Probe, entry: Entry) -> bool:
 
 
 def _alike(old: Row, new: Row, *, closed: bool) -> bool:
-    """At the end of a list only what is beyond doubt: the rest is an undo and a new message."""
-    return is_less(old, new) or likeness(old, new) >= (_ALIKE if closed else 1.0)
+    """At the end of a list little doubt is allowed: the rest is an undo and a new message."""
+    return is_less(old, new) or likeness(old, new) >= (_ALIKE if closed else _ALIKE_AT_END)
 
 
 def _fold(row: Row, free: Sequence[int], message: Callable[[int], Row]) -> list[int]:

@@ -1,0 +1,433 @@
+"""Ingest: every message is stored once, whatever a host does to its list."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from lcm.dag.compact import PassRequest, compact
+from lcm.dag.ingest import IngestReport, Ledger
+from lcm.dag.renderer import FILLER
+from lcm.dag.settings import Settings
+from lcm.storage import open_store
+from lcm.storage.canon import decode
+
+
+def user(text, **kw):
+    return {"role": "user", "content": text, **kw}
+
+
+def said(text, **kw):
+    return {"role": "assistant", "content": text, **kw}
+
+
+def called(name, **kw):
+    function = {"name": "read_file", "arguments": f'{{"path": "{name}"}}'}
+    return {"role": "assistant", "content": "", "tool_calls": [{"id": name, "type": "function", "function": function}], **kw}
+
+
+def result(name, text, **kw):
+    return {"role": "tool", "tool_call_id": name, "content": text, **kw}
+
+
+def talk(turns, first=1):
+    return [
+        row
+        for n in range(first, first + turns)
+        for row in (user(f"question number {n}: " + "why " * 60), said(f"answer number {n}: " + "because " * 60))
+    ]
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request, tmp_path):
+    kept = open_store("memory:" if request.param == "memory" else tmp_path / "lcm.db")
+    yield kept
+    kept.close()
+
+
+@pytest.fixture
+def ledger(store):
+    return Ledger(store, store.open_session("s"))
+
+
+def stored(ledger, *, withdrawn=False):
+    """What is on the line, current versions."""
+    entries = [e for e in ledger.store.entries(ledger.session.line) if withdrawn or not e.withdrawn]
+    return [decode(m.body) for m in ledger.store.read([(e.id, 0) for e in entries])]
+
+
+def again(ledger):
+    """The same session in another process: nothing remembered but the store."""
+    return Ledger(ledger.store, ledger.session)
+
+
+def passed(ledger, rows, *, stamp=False, **kw):
+    """*rows* after a pass that a window of 4,000 tokens forces."""
+    _, binding = ledger.bind(rows)
+    settings = kw.pop("settings", Settings())
+    request = PassRequest(settings, 4000, 3000, kw.pop("current", None), kw.pop("force", False), stamp, **kw)
+    return compact(ledger.store, ledger.session.line, binding, request)
+
+
+def test_the_same_list_twice_is_known(ledger):
+    """DED-02: no door stores again what another one stored."""
+    rows = talk(3)
+    assert IngestReport(new=6) == ledger.ingest(rows)
+    assert IngestReport(known=6) == ledger.ingest(rows)
+    assert IngestReport(known=6) == ledger.ingest(copy.deepcopy(rows))
+    assert IngestReport(known=6) == again(ledger).ingest(copy.deepcopy(rows))
+    assert rows == stored(ledger)
+
+
+def test_a_restart_stores_only_what_is_new(ledger):
+    """DED-01: the whole transcript comes back with one row more."""
+    rows = talk(25)
+    ledger.ingest(rows)
+    assert IngestReport(new=1, known=50) == again(ledger).ingest([*copy.deepcopy(rows), user("one more")])
+
+
+def test_genuine_repeats_are_kept(ledger):
+    """DED-03: 'ok' twice is two messages."""
+    rows = [user("ok"), said("done"), user("ok"), said("done")]
+    assert IngestReport(new=4) == ledger.ingest(rows)
+    assert IngestReport(new=1, known=4) == again(ledger).ingest([*rows, user("ok")])
+    assert [*rows, user("ok")] == stored(ledger)
+
+
+def test_system_rows_are_no_messages(ledger):
+    """They pass through and are not counted."""
+    assert IngestReport(new=1) == ledger.ingest([{"role": "system", "content": "be good"}, user("hello"), "junk"])
+    assert [user("hello")] == stored(ledger)
+
+
+def test_the_input_is_never_changed(ledger):
+    """ING-10: the host's list, and every dict in it, is as it was."""
+    rows = [*talk(2), called("c1"), result("c1", "x" * 50_000)]
+    before = copy.deepcopy(rows)
+    ledger.ingest(rows)
+    passed(ledger, rows)
+    assert before == rows
+
+
+def test_undo_withdraws_and_can_be_revoked(ledger):
+    """A missing end is an undo, until it comes back; nothing is lost."""
+    rows = talk(4)
+    ledger.ingest(rows)
+    assert IngestReport(known=4, withdrawn=4) == ledger.ingest(rows[:4])
+    assert rows[:4] == stored(ledger)
+    assert IngestReport(known=8) == again(ledger).ingest(rows)
+    assert rows == stored(ledger)
+
+
+def test_after_an_undo_new_turns_are_stored_and_numbered_on(ledger):
+    """Where peers lost 20 of 30 new messages."""
+    rows = talk(10)
+    ledger.ingest(rows)
+    ledger.ingest(rows[:10])
+    new = talk(15, first=100)
+    assert IngestReport(new=30, known=10) == ledger.ingest([*rows[:10], *new])
+    assert [*rows[:10], *new] == stored(ledger)
+    active = [e for e in ledger.store.entries(ledger.session.line) if not e.withdrawn]
+    assert [n for n in range(1, 21) for _ in "ab"] == [e.turn for e in active]
+
+
+def test_a_filtered_list_withdraws_nothing(ledger):
+    """Throw-away agents send lists with rows left out; what is missing in the middle stays."""
+    rows = [user("read it"), called("c1"), result("c1", "text"), said("it says text"), user("thanks"), said("welcome")]
+    ledger.ingest(rows)
+    talk_only = [row for row in rows if row["role"] != "tool" and not row.get("tool_calls")]
+    assert IngestReport(known=4) == again(ledger).ingest(talk_only)
+    assert rows == stored(ledger)
+
+
+def test_a_stale_head_adds_nothing_and_the_next_list_brings_all_back(ledger):
+    """DED-04: rows 1 to 6 of an old snapshot, then a true delta."""
+    rows = talk(50)
+    ledger.ingest(rows)
+    assert 0 == again(ledger).ingest(copy.deepcopy(rows[:6])).new
+    assert IngestReport(new=1, known=100) == again(ledger).ingest([*copy.deepcopy(rows), user("next")])
+    assert 101 == len(stored(ledger))
+
+
+def test_rows_put_between_are_stored_between(ledger):
+    """DED-05: history comes back with new rows inside, three times."""
+    rows = talk(25)
+    ledger.ingest(rows)
+    window = [*rows[:20], user("between"), *rows[20:], user("behind")]
+    growth = [again(ledger).ingest(copy.deepcopy(window)).new for _ in range(3)]
+    assert [2, 0, 0] == growth
+    assert window == stored(ledger)
+
+
+def test_a_reply_that_was_seen_first_stands_behind_its_prompt(ledger):
+    """ING-12: only the trailing row at first, then the whole list."""
+    rows = [user("what is it?"), said("a thing")]
+    ledger.ingest(rows[1:])
+    assert IngestReport(new=1, known=1) == ledger.ingest(rows)
+    assert rows == stored(ledger)
+    assert [1, 1] == [e.turn for e in ledger.store.entries(ledger.session.line)]
+
+
+def test_restored_rows_are_the_same_messages(ledger):
+    """An older host strips, drops reasoning and adds a timestamp when it restores."""
+    rows = [user("  hello \n"), said("thinking about it  ", reasoning="long thoughts"), called("c"), result("c", " out ")]
+    ledger.ingest(rows)
+    restored = [
+        user("hello", timestamp=1.0),
+        said("thinking about it", timestamp=2.0, finish_reason="stop"),
+        {**called("c"), "timestamp": 3.0},
+        result("c", " out ", tool_name="read_file"),
+    ]
+    assert IngestReport(known=4) == again(ledger).ingest(restored)
+    assert rows == stored(ledger)
+
+
+def test_flattened_content_is_known_and_the_rich_one_stays(ledger):
+    """Parts become text when a host restores; the image is not lost by it."""
+    rich = user([{"type": "text", "text": "look at this"}, {"type": "image_url", "image_url": {"url": "data:x"}}])
+    ledger.ingest([rich, said("nice")])
+    assert IngestReport(known=2) == again(ledger).ingest([user("look at this"), said("nice")])
+    assert [rich, said("nice")] == stored(ledger)
+
+
+def test_a_pruned_result_is_a_version_of_the_same_message(ledger):
+    """Where peers stored the whole session again."""
+    rows = [user("read"), called("c1"), result("c1", "long " * 500), said("done")]
+    ledger.ingest(rows)
+    pruned = [rows[0], rows[1], result("c1", "[old output removed]"), rows[3]]
+    assert IngestReport(known=3, revised=1) == again(ledger).ingest(copy.deepcopy(pruned))
+    entry = ledger.store.entries(ledger.session.line)[2]
+    first, current = ledger.store.read([(entry.id, 1), (entry.id, 0)])
+    assert rows[2] == decode(first.body)
+    assert pruned[2] == decode(current.body)
+
+
+def test_a_masked_row_is_a_version(ledger):
+    """DED-08: a secret masked on replay."""
+    ledger.ingest([user("go"), called("c"), result("c", "token=ABCDEF0123456789")])
+    report = again(ledger).ingest([user("go"), called("c"), result("c", "token=ABC***789")])
+    assert (0, 1) == (report.new, report.revised)
+
+
+def test_a_decorated_row_is_the_same_message(ledger):
+    """Notes before and behind."""
+    rows = talk(2)
+    rows[2] = user("Please fix the parser so that it reads an empty file without a crash, and add a test.")
+    ledger.ingest(rows)
+    for note in (f"[note]\n\n{rows[2]['content']}", f"{rows[2]['content']}\n\n[another note]"):
+        noted = [*rows[:2], user(note), rows[3]]
+        report = again(ledger).ingest(noted)
+        assert (0, 0) == (report.new, report.withdrawn)
+    assert 4 == len(stored(ledger))
+    assert 0 == again(ledger).ingest([*rows[:2], user(f"{rows[2]['content']}\n\n[at the end]")]).new
+
+
+def test_folded_rows_stand_for_all_their_messages(ledger):
+    """A host merges neighbours into one row: known, and nothing is withdrawn."""
+    rows = [user("first"), user("second"), said("a"), said("b"), user("third")]
+    ledger.ingest(rows)
+    folded = [user("first\n\nsecond"), said("a\n\nb"), user("third")]
+    report, binding = again(ledger).bind(folded)
+    assert IngestReport(known=3) == report
+    assert [2, 2, 1] == [len(bound.messages) for bound in binding.bound]
+    assert rows == stored(ledger)
+    more = [*folded, said("and on")]
+    assert IngestReport(new=1, known=3) == again(ledger).ingest(more)
+
+
+def test_an_edit_in_the_middle_is_a_revision(ledger):
+    """Between known neighbours, one for one."""
+    rows = talk(3)
+    ledger.ingest(rows)
+    edited = [*rows[:2], user("something else entirely"), *rows[3:]]
+    assert IngestReport(known=5, revised=1) == again(ledger).ingest(edited)
+    assert edited == stored(ledger)
+
+
+def test_reused_call_ids_are_paired_by_position(ledger):
+    """One adapter uses the same id 87 times."""
+    rows = [row for n in range(6) for row in (user(f"do {n}"), called("call_0"), result("call_0", f"out {n}"), said(f"did {n}"))]
+    assert IngestReport(new=24) == ledger.ingest(rows)
+    assert IngestReport(new=1, known=24) == again(ledger).ingest([*copy.deepcopy(rows), user("more")])
+    assert [*rows, user("more")] == stored(ledger)
+
+
+def test_an_unrelated_list_is_kept_too(ledger):
+    """Another agent's list on the same session: stored, and the next true list is not doubled."""
+    rows = talk(3)
+    ledger.ingest(rows)
+    again(ledger).ingest([user("review this"), said("reviewed")])
+    report = again(ledger).ingest([*copy.deepcopy(rows), user("next")])
+    assert IngestReport(new=1, known=6, withdrawn=2) == report
+    assert [*rows, user("next")] == stored(ledger)
+
+
+def test_a_change_in_place_is_seen(ledger):
+    """The older host passes its live list; a row edited far from the end is a new version."""
+    rows = talk(300)
+    ledger.ingest(rows)
+    rows[100]["content"] = rows[100]["content"] + "\n\nPS"
+    assert IngestReport(known=599, revised=1) == ledger.ingest(rows)
+
+
+def test_anything_can_be_a_message(ledger):
+    """ING-04, UNI-04: lists, None, NUL, lone surrogates, broken arguments, odd keys."""
+    rows = [
+        user(None), user(""), user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]),
+        user("bad \ud83d"), said("nul \0 here", **{"x-\ud83d": ["\ud83d", {"k": None}]}),
+        {"role": "assistant", "content": None, "tool_calls": None},
+        {"role": "assistant", "content": [], "tool_calls": [{"id": None, "function": {"name": "\ud83d", "arguments": "{\ud83d"}}]},
+        {"role": "tool", "tool_call_id": None, "content": {"a": 1}}, {"role": "weird", "content": 7}, {},
+    ]  # fmt: skip
+    assert len(rows) == ledger.ingest(rows).new
+    assert rows == stored(ledger)
+    assert IngestReport(known=len(rows)) == again(ledger).ingest(copy.deepcopy(rows))
+
+
+# hosts that give uids
+
+
+def with_uids(rows, start=0):
+    return [{**row, "message_uid": f"{start + n:032x}"} for n, row in enumerate(rows, 1)]
+
+
+def test_a_host_uid_is_the_message(ledger):
+    """Same uid, new content: a version. New uid, same content: another message."""
+    rows = with_uids(talk(3))
+    ledger.ingest(rows)
+    edited = [*rows[:2], {**rows[2], "content": "other words"}, *rows[3:]]
+    assert IngestReport(known=5, revised=1) == again(ledger).ingest(edited)
+    twin = {**rows[0], "message_uid": "f" * 32}
+    assert IngestReport(new=1, known=6) == again(ledger).ingest([*edited, twin])
+
+
+def test_a_uid_that_comes_later_is_taken_over(ledger):
+    """On the newer host every first look is without uids; the minted one stays an alias."""
+    rows = talk(3)
+    ledger.ingest(rows)
+    minted = [e.uid for e in ledger.store.entries(ledger.session.line)]
+    for n, row in enumerate(rows, 1):
+        row["message_uid"] = f"{n:032x}"
+    assert IngestReport(known=6) == ledger.ingest(rows)
+    assert [f"{n:032x}" for n in range(1, 7)] == [e.uid for e in ledger.store.entries(ledger.session.line)]
+    assert 6 == len(ledger.store.known(minted))
+    assert 6 == ledger.store.totals().messages
+
+
+def test_one_uid_in_two_rows_is_one_message(ledger):
+    """The later row counts."""
+    first, second = with_uids([user("draft"), said("x")])
+    later = {**first, "content": "final"}
+    report = ledger.ingest([first, second, later])
+    assert 3 == report.new + report.known + report.revised
+    assert [user("final"), said("x")] == stored(ledger)
+
+
+def test_absorbed_uids_name_the_survivor(ledger):
+    """A host's fold says whom it took in."""
+    rows = with_uids([user("a"), user("b"), said("c")])
+    ledger.ingest(rows)
+    folded = [{**rows[0], "content": "a\n\nb", "_absorbed_message_uids": [rows[1]["message_uid"]]}, rows[2]]
+    report, binding = again(ledger).bind(folded)
+    assert IngestReport(known=2) == report
+    assert 2 == len(binding.bound[0].messages)
+    unseen = [{**folded[0], "content": "a\n\nb\n\nd", "_absorbed_message_uids": [rows[1]["message_uid"], "d" * 32]}, rows[2]]
+    again(ledger).ingest(unseen)
+    assert "d" * 32 in ledger.store.known(["d" * 32])
+
+
+def test_an_upgrade_of_the_host_changes_nothing(ledger):
+    """No uids, then uids back-filled after a restart."""
+    rows = talk(20)
+    ledger.ingest(rows)
+    report = again(ledger).ingest(with_uids(copy.deepcopy(rows)))
+    assert IngestReport(known=40) == report
+    assert 40 == ledger.store.totals().messages
+
+
+# rows of ours
+
+
+@pytest.mark.parametrize("stamp", [False, True])
+def test_our_rows_are_known_by_uid_or_by_their_whole_text(ledger, stamp):
+    """After a pass, after a restart, with white space changed, without flags."""
+    rows = talk(30)
+    out = list(passed(ledger, rows, stamp=stamp).rows)
+    restored = [{k: v for k, v in row.items() if not k.startswith("_")} for row in out]
+    restored[0]["content"] = restored[0]["content"].replace("\n\n", "\n \n").strip()
+    for each in (out, restored):
+        report, binding = again(ledger).bind(copy.deepcopy(each))
+        assert ("frame", "filler") == tuple(bound.kind for bound in binding.bound[:2])
+        assert (0, len(out) - 2, 0) == (report.new, report.known, report.withdrawn)
+    assert rows == stored(ledger)
+
+
+def test_the_same_text_in_another_session_is_a_message(ledger):
+    """Only where the node belongs is its text ours."""
+    out = list(passed(ledger, talk(30)).rows)
+    other = Ledger(ledger.store, ledger.store.open_session("other"))
+    assert len(out) == other.ingest(copy.deepcopy(out)).new
+
+
+def test_a_quoted_summary_is_a_message(ledger):
+    """A user who pastes a part of it, or more than it, has said something."""
+    out = list(passed(ledger, talk(30)).rows)
+    quoted = user("Look: " + out[0]["content"])
+    assert 1 == again(ledger).ingest([*out, quoted]).new
+    half = user(out[0]["content"][: len(out[0]["content"]) // 2])
+    assert 1 == again(ledger).ingest([*out, quoted, said("yes"), half]).new - 1
+
+
+def test_a_message_merged_behind_the_summary_is_stored(ledger):
+    """``S\\n\\nA`` stands for the node and for A, also at the next pass."""
+    rows = talk(30)
+    out = list(passed(ledger, rows).rows)
+    merged = [user(out[0]["content"] + "\n\nand what about the tests?"), said("They pass.")]
+    report = again(ledger).ingest(merged)
+    assert 2 == report.new
+    assert [user("and what about the tests?"), said("They pass.")] == stored(ledger)[-2:]
+    assert 0 == again(ledger).ingest(copy.deepcopy(merged)).new
+
+
+def test_a_reply_merged_behind_the_filler_is_stored(ledger):
+    """``F\\n\\nA`` counts as A."""
+    out = list(passed(ledger, talk(30)).rows)
+    merged = [out[0], said(FILLER + "\n\nHere is more."), user("go on")]
+    assert 2 == again(ledger).ingest(merged).new
+    assert [said("Here is more."), user("go on")] == stored(ledger)[-2:]
+
+
+def test_a_list_restored_twice_is_not_doubled(ledger):
+    """[S, tail, S, tail]: an older host after branch and resume."""
+    out = list(passed(ledger, talk(30)).rows)
+    assert 0 == again(ledger).ingest(copy.deepcopy([*out, *out])).new
+
+
+def test_a_pass_thrown_away_costs_nothing(ledger):
+    """The old list comes back; then the same pass finds its nodes."""
+    rows = talk(30)
+    calls = []
+
+    def summarizer(request):
+        calls.append(request)
+        return "summary of it"
+
+    first = passed(ledger, rows, summarizer=summarizer, trusted=True)
+    count = len(calls)
+    assert count > 0
+    assert IngestReport(known=60) == ledger.ingest(rows)
+    second = passed(ledger, rows, summarizer=summarizer, trusted=True)
+    assert count == len(calls)
+    assert first.rows == second.rows
+    assert () == second.made
+
+
+def test_undo_past_the_tail_after_a_pass(ledger):
+    """[S] and [S, filler] alone: the tail is withdrawn, what is under the summary is not."""
+    rows = talk(30)
+    out = list(passed(ledger, rows).rows)
+    kept = len(out) - 2
+    report = again(ledger).ingest(out[:2])
+    assert kept == report.withdrawn
+    assert rows[: 60 - kept] == stored(ledger)
+    assert IngestReport(new=2) == again(ledger).ingest([*out[:2], user("new"), said("reply")])
