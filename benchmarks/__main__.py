@@ -1,0 +1,79 @@
+"""``python -m benchmarks [ingest|turn|compress|memory|all]``, in the clone."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from .clock import Figure
+from .compaction import compress
+from .memory import memory
+from .report import as_json, machine, table
+from .speed import ingest, turns
+from .work import ROWS_PER_BLOCK
+
+#: Sizes that are measured if nobody says otherwise.
+_SIZES = {
+    "ingest": (1_000, 10_000, 50_000),
+    "turn": (1_000, 10_000),
+    "compress": (1_000, 10_000),
+    "memory": (10_000, 50_000),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, write the table to standard output; 0 whatever the figures are."""
+    asked = _parser().parse_args(arguments)
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory(prefix="lcm-benchmarks-", dir=asked.folder) as folder:
+        for group in _SIZES if asked.group == "all" else (asked.group,):
+            sys.stderr.write(f"{group} ...\n")
+            figures += _measure(group, Path(folder), asked)
+    for name, value in machine().items():
+        sys.stdout.write(f"{name}: {value}\n")
+    sys.stdout.write(f"\n{table(figures)}\n")
+    if asked.json:
+        asked.json.write_text(json.dumps(as_json(figures), indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def _measure(group: str, folder: Path, asked: argparse.Namespace) -> list[Figure]:
+    sizes = asked.sizes or _SIZES[group]
+    if group == "turn":
+        return turns(folder, sizes, asked.stored, asked.runs)
+    measures: dict[str, Callable[[Path, Sequence[int], int], list[Figure]]] = {
+        "ingest": ingest,
+        "compress": compress,
+        "memory": memory,
+    }
+    return measures[group](folder, sizes, asked.runs)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("group", nargs="?", choices=[*_SIZES, "all"], default="all")
+    parser.add_argument("--sizes", type=_sizes, help="messages, separated by commas")
+    parser.add_argument(
+        "--stored", type=int, default=200_000, help="messages in the large database of turn"
+    )
+    parser.add_argument("--runs", type=int, default=5, help="counted runs of each figure")
+    parser.add_argument("--json", type=Path, help="write every run there")
+    parser.add_argument(
+        "--folder", type=Path, help="disk to measure on (default: the temporary one)"
+    )
+    return parser
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    sizes = tuple(int(size) for size in text.split(","))
+    if any(size <= 0 or size % ROWS_PER_BLOCK for size in sizes):
+        raise argparse.ArgumentTypeError("sizes are multiples of four")
+    return sizes
+
+
+if __name__ == "__main__":
+    sys.exit(main())
