@@ -19,7 +19,7 @@ from typing import Any
 from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node, Session
-from .identity import is_less
+from .identity import STUB, is_less
 from .matching import Match, Probe, match
 from .messages import (
     Row,
@@ -195,7 +195,7 @@ class _Run:
         self.bound += [_SYSTEM] * (len(self.rows) - start)
         self.ends += [0] * (len(self.rows) - start)
         stretches = self._stretches(start)
-        uids = [uid for s in stretches for probe in s.probes for uid in _uids(probe.row)]
+        uids = [name for s in stretches for probe in s.probes for name in probe.names]
         by_uid = self.store.known(dict.fromkeys(uids)) if uids else {}
         for stretch in stretches:
             self._bind_stretch(stretch, by_uid, last=stretch is stretches[-1])
@@ -219,8 +219,22 @@ class _Run:
                 row = _without_filler(row)
                 self.bound[index] = _FILLER
             if row is not None:
-                stretches[-1].probes.append(Probe(index, row, key_of(row)))
+                stretches[-1].probes.append(Probe(index, row, key_of(row), self._names(row)))
         return stretches if stretches[0].probes or len(stretches) == 1 else stretches[1:]
+
+    def _names(self, row: Row) -> tuple[str, ...]:
+        """uids of the messages that the row stands for, as far as it tells."""
+        uid = host_uid(row)
+        if uid:
+            return (uid, *absorbed_uids(row))
+        content = row.get("content")
+        cut = STUB.search(content) if isinstance(content, str) else None
+        for kind, name in self.store.resolve(cut[1]) if cut else ():
+            if kind == "message":
+                (message,) = self.store.read([(self.store.known([name])[name], 0)])
+                if is_less(decode(message.body), row):
+                    return (name,)
+        return ()
 
     def _frames(self, prefix: str) -> list[Node]:
         uids = [uid for kind, uid in self.store.resolve(prefix) if kind == "node"]
@@ -275,7 +289,7 @@ class _Run:
         wanted = {
             n: by_uid[uid]
             for n, probe in enumerate(probes)
-            if not found.found[n] and (uid := host_uid(probe.row)) and uid in by_uid
+            if not found.found[n] and (uid := next(iter(probe.names), "")) in by_uid
         }
         if not wanted:
             return
@@ -423,11 +437,6 @@ class _Run:
                 (frame,) = self.store.nodes([self.bound[index].frame])
                 reached = frame.last_seq
             reached = self.ends[index] = max(reached, self.ends[index])
-
-
-def _uids(row: Row) -> list[str]:
-    uid = host_uid(row)
-    return [*([uid] if uid else []), *absorbed_uids(row)]
 
 
 def _rest_of(row: Row, known: Recognised) -> Row | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ..storage.records import Entry
 from .align import align
 from .identity import is_fold, is_less, likeness
-from .messages import KEY_BYTES, Row, absorbed_uids, host_uid, is_minted
+from .messages import KEY_BYTES, Row, host_uid, is_minted
 
 __all__ = ["Match", "Probe", "match"]
 
@@ -33,6 +33,8 @@ class Probe:
     """Its place in the list."""
     row: Row
     key: bytes
+    names: tuple[str, ...] = ()
+    """uids of its messages, as far as it tells: the host's, or those in a stub of ours."""
 
 
 @dataclass(slots=True)
@@ -74,10 +76,8 @@ def _by_uid(
 ) -> None:
     places = {entry.id: place for place, entry in enumerate(stored)}
     for n, probe in enumerate(probes):
-        uid = host_uid(probe.row)
-        names = [uid, *absorbed_uids(probe.row)] if uid else []
-        parts = [places[by_uid[name]] for name in names if by_uid.get(name) in places]
-        if parts and by_uid.get(uid or "") in places:
+        parts = [places[by_uid[name]] for name in probe.names if by_uid.get(name) in places]
+        if parts and by_uid.get(probe.names[0]) in places:
             result.bind(n, *dict.fromkeys(parts))
 
 
