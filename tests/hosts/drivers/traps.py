@@ -10,6 +10,8 @@ import traceback
 
 from common import give, make_agent, read_job
 
+#: Turns of a conversation that a forced compaction makes shorter.
+LONG = 8
 BIG = "The harbour wall has a crack of four fingers' width near the third bollard. " * 40
 
 
@@ -47,7 +49,7 @@ def compact(agent, rows: list[dict]) -> list[dict]:
 
 
 def long_talk(ground: Ground, agent, name: str) -> list[dict]:
-    return ground.talk(agent, *(f"{name} {n}: {BIG}" for n in range(4)))
+    return ground.talk(agent, *(f"{name} {n}: {BIG}" for n in range(LONG)))
 
 
 def fallback(ground: Ground) -> dict:

@@ -31,11 +31,12 @@ def said(requests: Iterable[Request], users: Iterable[str]) -> Counter[Key]:
     """Every message of a conversation, with how often it occurs."""
     spoken = list(requests)
     keys = Counter[Key](("user", text, "") for text in users)
-    seen: set[int] = set()
+    seen: set[str] = set()
     for request in spoken:
-        if id(request.reply) in seen and not request.reply.calls:
+        asked = json.dumps(request.messages)
+        if asked in seen:
             continue  # the same request, sent again
-        seen.add(id(request.reply))
+        seen.add(asked)
         calls = [
             {"id": id_, "function": {"name": call.name, "arguments": call.wire}}
             for id_, call in zip(request.call_ids, request.reply.calls, strict=True)
