@@ -1,0 +1,138 @@
+"""``hermes lcm``, ``scripts/lcm`` and ``hermes-lcm``: one program.
+
+Exit codes: 0 all is good, 1 something is wrong, 2 the call is. Opening never creates a database.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from ..storage import open_store
+from ..storage.errors import StoreMissing
+from . import screen
+from .arguments import add_common, add_verbs, wish_of
+from .chat import slash
+from .verbs import Answer, Wish, answer, explain
+
+__all__ = ["database_path", "main", "run", "setup_parser", "slash"]
+
+GOOD, WRONG, USAGE, STOPPED = 0, 1, 2, 130
+
+_ABOUT: Final = "See what the lcm context engine keeps, and check that nothing is lost."
+_EXAMPLES: Final = """\
+examples:
+  %(prog)s status                 is it on, what is kept
+  %(prog)s search "which port"    find it again, like the agent's lcm_grep
+  %(prog)s tree --messages        the graph of summaries, down to the messages
+  %(prog)s verify --json          re-derive every digest; exit code 1 if one fails
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="lcm")
+    setup_parser(parser)
+    try:
+        args = parser.parse_args(argv)
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else USAGE
+    return run(args)
+
+
+def setup_parser(parser: argparse.ArgumentParser) -> None:
+    """Give *parser* the verbs; what it reads goes to :func:`run`."""
+    parser.description = _ABOUT
+    parser.epilog = _EXAMPLES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add_common(parser)
+    add_verbs(parser, add_common)
+    parser.set_defaults(lcm_help=parser.format_help)
+
+
+def database_path(args: argparse.Namespace, default: str = "") -> str:
+    """--db, else the database of --home, else *default*, else that of the environment's home."""
+    if given := getattr(args, "lcm_db", None):
+        return str(Path(given).expanduser())
+    home = getattr(args, "lcm_home", None)
+    if not home and default:
+        return default
+    home = home or os.environ.get("HERMES_HOME") or "~/.hermes"
+    return str(Path(home).expanduser() / "lcm" / "lcm.db")
+
+
+def run(
+    args: argparse.Namespace, *, db_path: str = "", facts: Mapping[str, Any] | None = None
+) -> int:
+    """Carry out what :func:`setup_parser` read; returns the exit code.
+
+    Args:
+        db_path: the database of the Hermes that asks; --db and --home go before it.
+        facts: what that Hermes knows of its engine; without meaning for another database.
+    """
+    if not getattr(args, "lcm_verb", None):
+        screen.put(args.lcm_help(), sys.stderr)
+        return USAGE
+    as_data = getattr(args, "lcm_json", False)
+    path = database_path(args, db_path)
+    elsewhere = getattr(args, "lcm_db", None) or getattr(args, "lcm_home", None)
+    try:
+        found = _carry_out(path, args, None if elsewhere else facts)
+        _show(found, as_data=as_data)
+    except BrokenPipeError:
+        _close_pipe()
+        return WRONG
+    except KeyboardInterrupt:
+        screen.put("\nlcm: stopped\n", sys.stderr)
+        return STOPPED
+    except Exception as error:  # noqa: BLE001 - a person gets words, never a traceback
+        return _fail(error, path, as_data=as_data)
+    return GOOD if found.good else WRONG
+
+
+def _carry_out(path: str, args: argparse.Namespace, facts: Mapping[str, Any] | None) -> Answer:
+    try:
+        store = open_store(f"sqlite:{path}", create=False)
+    except StoreMissing:
+        if facts is None or args.lcm_verb != "status":
+            raise
+        found = answer(None, Wish("status", facts=facts))
+        return Answer(found.data, good=False, shown=found.shown)
+    try:
+        with screen.progress(args.lcm_verb) as progress:
+            wish = wish_of(args)
+            return answer(store, replace(wish, facts=facts, progress=progress))
+    finally:
+        store.close()
+
+
+def _show(found: Answer, *, as_data: bool) -> None:
+    if as_data:
+        screen.put(f"{screen.to_data(found.data)}\n")
+        return
+    out = sys.stdout
+    encoding = getattr(out, "encoding", None) or "utf-8"
+    screen.put(
+        screen.page(
+            *found.shown, width=screen.width_of(out), encoding=encoding, colour=out.isatty()
+        )
+    )
+
+
+def _fail(error: Exception, path: str, *, as_data: bool) -> int:
+    what, hint = explain(error, path)
+    if as_data:
+        screen.put(f"{screen.to_data({'error': what, 'hint': hint})}\n")
+    else:
+        screen.put(f"lcm: {screen.flat(f'{what} {hint}')}\n", sys.stderr)
+    return WRONG
+
+
+def _close_pipe() -> None:
+    """The reader has left (``| head``): keep Python from complaining about it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

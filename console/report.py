@@ -1,0 +1,116 @@
+"""What a verification found, as a value: counts, failures, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from ..storage.errors import StoreError
+from .screen import many
+
+__all__ = ["BROKEN", "Counts", "Finding", "Findings", "Report"]
+
+#: What reading a damaged row may raise, apart from what the store has words for.
+BROKEN: Final = (
+    StoreError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not as it should be, or that is worth a word."""
+
+    kind: str
+    """``message``, ``node``, ``session`` or ``file``: what ``uid`` names."""
+    uid: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much was checked."""
+
+    sessions: int = 0
+    messages: int = 0
+    versions: int = 0
+    """Superseded versions, beside the current one of each message."""
+    withdrawn: int = 0
+    nodes: int = 0
+    """Summary nodes, frames left out."""
+    frames: int = 0
+    edges: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The outcome of ``console.verify.verify``."""
+
+    database: str
+    counts: Counts
+    failures: tuple[Finding, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    """What looks odd and has an innocent explanation."""
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.failures
+
+    @property
+    def verdict(self) -> str:
+        """The last line: whether every message is accounted for."""
+        counts = self.counts
+        of = ", ".join(
+            [
+                many(counts.messages, "message"),
+                many(counts.nodes, "node"),
+                many(counts.sessions, "session"),
+            ]
+        )
+        if self.good:
+            return f"verify: every message accounted for ({of})"
+        return f"verify: {many(len(self.failures), 'fault')} in {of}"
+
+    def data(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {
+            "good": self.good,
+            "verdict": self.verdict,
+            "database": self.database,
+            "checked": asdict(self.counts),
+            "failures": [asdict(finding) for finding in self.failures],
+            "notes": [asdict(finding) for finding in self.notes],
+        }
+
+
+@dataclass(slots=True)
+class Findings:
+    """Collects; the same thing is said once."""
+
+    failures: dict[Finding, None] = field(default_factory=dict)
+    notes: dict[Finding, None] = field(default_factory=dict)
+
+    def wrong(self, kind: str, uid: str, what: str) -> None:
+        """Add a failure."""
+        self.failures[Finding(kind, uid, what)] = None
+
+    def note(self, kind: str, uid: str, what: str) -> None:
+        """Add a note."""
+        self.notes[Finding(kind, uid, what)] = None
+
+    @contextmanager
+    def guarded(self, kind: str, uid: str) -> Iterator[None]:
+        """Make a failure of whatever a damaged row raises inside the block."""
+        try:
+            yield
+        except BROKEN as error:
+            said = str(error) if isinstance(error, StoreError) else f"cannot be read: {error!r}"
+            self.wrong(kind, uid, said)

@@ -1,0 +1,166 @@
+"""How things look: one renderer for a terminal, a pipe and a chat.
+
+What came from a conversation is made harmless first: control characters could move the cursor or
+change the title of a terminal, and a lone surrogate cannot be printed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shutil
+import sys
+import time as clock
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from .verify import Progress
+
+__all__ = ["clean", "flat", "grid", "many", "page", "progress", "put", "to_data", "width_of"]
+
+#: Columns where nothing says how many there are: room for a line of a log.
+_PIPE_COLUMNS: Final = 100
+_LEAST_COLUMNS: Final = 20
+#: Seconds of silence before progress is shown.
+_QUIET_SECONDS: Final = 1.0
+_SIGN_OF_LIFE_SECONDS: Final = 5.0
+
+_HARMFUL: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def clean(text: str) -> str:
+    """*text* without what a terminal would obey instead of showing."""
+    return _HARMFUL.sub("\ufffd", text.replace("\r\n", "\n"))
+
+
+def flat(text: str) -> str:
+    """*text* in one line, clean."""
+    return clean(" ".join(text.split()))
+
+
+def many(count: int, noun: str) -> str:
+    """A number of things, in words."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def to_data(value: Any) -> str:
+    """*value* as JSON in plain ASCII, which every terminal and pipe takes."""
+    return json.dumps(value, indent=2, default=repr)
+
+
+def width_of(file: IO[str]) -> int:
+    """Columns of the terminal, or of COLUMNS."""
+    fallback = (80 if file.isatty() else _PIPE_COLUMNS, 24)
+    return max(shutil.get_terminal_size(fallback).columns, _LEAST_COLUMNS)
+
+
+class _Paper(io.StringIO):
+    """What is rendered on; an encoding without line drawings gets a tree of ASCII."""
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__()
+        self._encoding = encoding
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._encoding
+
+
+def page(*shown: RenderableType, width: int, encoding: str = "utf-8", colour: bool = False) -> str:
+    """Everything in *shown*, one below the other, as text. NO_COLOR is obeyed."""
+    from rich.console import Console  # 60 ms that the host must not pay for
+
+    paper = _Paper(encoding)
+    console = Console(
+        file=paper,
+        width=width,
+        force_terminal=colour,
+        color_system="auto" if colour else None,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        legacy_windows=False,
+    )
+    for each in shown:
+        console.print(each)
+    lines = paper.getvalue().split("\n")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def put(text: str, file: IO[str] | None = None) -> None:
+    """Write *text*; what the encoding of the file cannot show becomes a question mark."""
+    out = file or sys.stdout
+    encoding = getattr(out, "encoding", None) or "utf-8"
+    out.write(text.encode(encoding, "replace").decode(encoding))
+    out.flush()
+
+
+def grid(rows: list[tuple[str, str]]) -> RenderableType:
+    """Names and values, side by side; a long value is wrapped in its column."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(Text(name, style="bold"), Text(clean(value)))
+    return table
+
+
+@contextlib.contextmanager
+def progress(title: str) -> Iterator[Progress]:
+    """Say on standard error how far something is, from the first second on."""
+    report = _bar(title) if sys.stderr.isatty() else _signs(title)
+    with report as show:
+        yield show
+
+
+@contextlib.contextmanager
+def _bar(title: str) -> Iterator[Progress]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(title, total=None)
+    begun = clock.monotonic()
+
+    def show(what: str, done: int, total: int) -> None:
+        if clock.monotonic() - begun > _QUIET_SECONDS:
+            bar.start()
+        bar.update(task, description=f"{title}: {what}", completed=done, total=total or None)
+
+    try:
+        yield show
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+
+
+@contextlib.contextmanager
+def _signs(title: str) -> Iterator[Progress]:
+    """A line every few seconds, where a line cannot be drawn anew."""
+    due = clock.monotonic() + _QUIET_SECONDS
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal due
+        if clock.monotonic() > due:
+            due = clock.monotonic() + _SIGN_OF_LIFE_SECONDS
+            of = f" of {total:,}" if total else ""
+            put(f"{title}: {done:,}{of} {what}\n", sys.stderr)
+
+    yield show

@@ -1,0 +1,72 @@
+"""``search``: the same search, in the same order, as the agent's ``lcm_grep``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from ..dag.settings import Settings
+from ..storage.protocol import Store
+from ..storage.records import Session
+from ..tools.desk import Desk
+from ..tools.grep import grep
+from .screen import flat
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["gather", "view"]
+
+_SHORT: Final = 8
+
+
+def gather(
+    store: Store,
+    session: Session,
+    query: str,
+    *,
+    mode: str = "auto",
+    scope: str = "session",
+    limit: int = 10,
+) -> dict[str, Any]:
+    """What ``lcm_grep`` answers.
+
+    Raises:
+        ToolError: the query cannot be answered; says what to do next.
+    """
+    desk = Desk(store, session, Settings())
+    return grep(desk, query, mode, scope=scope, limit=limit)
+
+
+def view(data: Mapping[str, Any]) -> RenderableType:
+    """The results, best first."""
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    shown: list[RenderableType] = []
+    for number, result in enumerate(data["results"], 1):
+        shown.append(Text(f"{number}. ", style="bold").append(_head(result)))
+        shown.append(Padding(Text(flat(result["snippet"])), (0, 0, 0, 3)))
+    total = data["total"]
+    count = len(data["results"])
+    if count:
+        shown.append(
+            Text(f"{count} of {total:,}" if total > count else f"{total:,} found", style="dim")
+        )
+    else:
+        shown.append(Text(flat(data["note"])))
+    return Group(*shown)
+
+
+def _head(result: Mapping[str, Any]) -> Any:
+    from rich.text import Text
+
+    text = Text(result["uid"][:_SHORT], style="cyan")
+    turn = f", turn {result['turn']}" if result["turn"] else ""
+    text.append(f" {result['role'] or 'summary'}{turn}, {result['time']}", style="")
+    if result["covered_by"]:
+        text.append(f", under {result['covered_by'][:_SHORT]}", style="dim")
+    if result.get("withdrawn"):
+        text.append(", withdrawn", style="yellow")
+    return text

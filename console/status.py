@@ -1,0 +1,162 @@
+"""``status``: is it on, what is kept, what did it save; in one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from ..dag.settings import Settings
+from ..storage.protocol import Store
+from ..storage.records import Session
+from ..tools.desk import Desk
+from ..tools.status import status as tool_status
+from .screen import grid, many
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["NO_SESSION", "gather", "is_well", "view"]
+
+NO_SESSION: Final = "no session yet: it begins with the first turn"
+
+_NEVER_ASKED: Final = (
+    "compression.enabled is false in config.yaml: Hermes never asks an engine to compact, "
+    "and the conversation grows until the model refuses it. Set it to true."
+)
+_UNKNOWN: Final = (
+    "not known from here: this reads the database alone. `hermes lcm status` knows whether "
+    "a Hermes uses it."
+)
+_UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
+_STEP: Final = 1024
+
+
+def gather(
+    store: Store | None, session: Session | None, facts: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """All that is known: of the store (None: there is none yet), and by the host's *facts*."""
+    known = dict(facts or {})
+    answer: dict[str, Any] = {
+        "engine": {
+            "known": "engine_active" in known,
+            "active": known.get("engine_active"),
+            "reason": str(known.get("engine_reason") or ""),
+        },
+        "context": {
+            name: known.get(name) for name in ("window", "threshold_tokens", "last_prompt_tokens")
+        },
+        "compression_enabled": known.get("compression_enabled"),
+        "settings_sources": known.get("settings_sources"),
+        "warnings": _warnings(known),
+        "session": session.name if session else None,
+        "conversation": None,
+        "store": None,
+    }
+    if store is not None:
+        totals = store.totals()
+        answer["store"] = {
+            "database": store.path,
+            "bytes": totals.bytes,
+            "sessions": totals.sessions,
+            "messages": totals.messages,
+        }
+        if session is not None:
+            answer["conversation"] = tool_status(Desk(store, session, Settings()))
+    return answer
+
+
+def _warnings(facts: Mapping[str, Any]) -> list[str]:
+    warnings = [_NEVER_ASKED] if facts.get("compression_enabled") is False else []
+    return warnings + [str(problem) for problem in facts.get("problems") or ()]
+
+
+def is_well(data: Mapping[str, Any]) -> bool:
+    """Whether nothing needs a person's attention."""
+    return data["engine"]["active"] is not False and not data["warnings"]
+
+
+def view(data: Mapping[str, Any]) -> RenderableType:
+    """The screen."""
+    rows = [("engine", _engine(data["engine"]))]
+    rows += _context(data["context"])
+    rows += _settings(data["settings_sources"])
+    rows += _conversation(data)
+    store = data["store"]
+    if store is not None:
+        kept = f"{many(store['messages'], 'message')} of {many(store['sessions'], 'session')}"
+        rows += [
+            ("database", f"{store['database'] or 'in memory'} ({size(store['bytes'])}, {kept})")
+        ]
+    rows += [("warning", warning) for warning in data["warnings"]]
+    return grid(rows)
+
+
+def _engine(engine: Mapping[str, Any]) -> str:
+    if not engine["known"]:
+        return _UNKNOWN
+    said = "active" if engine["active"] else "NOT ACTIVE"
+    return f"{said}: {engine['reason']}" if engine["reason"] else said
+
+
+def _context(context: Mapping[str, Any]) -> list[tuple[str, str]]:
+    window, threshold, used = (
+        context[name] for name in ("window", "threshold_tokens", "last_prompt_tokens")
+    )
+    parts = []
+    if used:
+        of = f", {used / threshold:.0%} of the threshold" if threshold else ""
+        parts.append(f"{used:,} tokens in the last request{of}")
+    if threshold:
+        parts.append(f"compacted at {threshold:,}")
+    if window:
+        parts.append(f"window {window:,}")
+    return [("context", "; ".join(parts))] if parts else []
+
+
+def _settings(sources: Any) -> list[tuple[str, str]]:
+    if not sources:
+        return []
+    if isinstance(sources, Mapping):
+        own = [f"{key} ({source})" for key, source in sources.items() if source != "default"]
+        return [("settings", ", ".join(own) or "all defaults")]
+    listed = [sources] if isinstance(sources, str) else list(sources)
+    return [("settings", ", ".join(map(str, listed)))]
+
+
+def _conversation(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    kept = data["conversation"]
+    if kept is None:
+        return [("session", NO_SESSION)]
+    since = f" (before that {', '.join(kept['rotated_from'])})" if kept["rotated_from"] else ""
+    rows = [("session", f"{kept['session']}{since}")]
+    if not kept["messages"]:
+        return [*rows, ("messages", "none yet: they are stored after each turn")]
+    more = [f"{kept['withdrawn']:,} withdrawn"] if kept["withdrawn"] else []
+    more += (
+        [f"{many(kept['earlier_versions'], 'earlier version')}"] if kept["earlier_versions"] else []
+    )
+    rows.append(("messages", ", ".join([f"{kept['messages']:,}", *more])))
+    rows.append(("summaries", _summaries(kept)))
+    if last := kept.get("last_compaction"):
+        rows.append(("compactions", f"{kept['compactions']:,}, the last at {last['time']}"))
+        saved = f"{last['tokens_before']:,} -> {last['tokens_after']:,} tokens"
+        rows.append(("", f"{saved}, {last['rows_before']:,} -> {last['rows_after']:,} rows"))
+    return rows
+
+
+def _summaries(kept: Mapping[str, Any]) -> str:
+    by_depth = kept["nodes_by_depth"]
+    if not by_depth:
+        return "none yet: all of it is in the context"
+    said = ", ".join(f"{count:,} at depth {depth}" for depth, count in by_depth.items())
+    degraded = kept["degraded_nodes"]
+    return f"{said}; {degraded:,} extracted without a model" if degraded else said
+
+
+def size(count: float) -> str:
+    """*count* bytes, for people."""
+    for unit in _UNITS:
+        if count < _STEP or unit == _UNITS[-1]:
+            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
+        count /= _STEP
+    raise AssertionError  # the last unit takes all

@@ -1,0 +1,169 @@
+"""``tree``: the graph of summaries, from the top down to the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from ..dag.graph import Branch, cycle, outline
+from ..dag.source_text import message_text
+from ..storage.canon import decode
+from ..storage.errors import StoreDamaged
+from ..storage.protocol import Store
+from ..storage.records import Node, Session
+from .screen import flat, many
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.tree import Tree
+
+__all__ = ["DEPTH", "gather", "view"]
+
+#: Levels of nodes that are shown unless asked otherwise.
+DEPTH: Final = 3
+_PREVIEW: Final = 200
+_SHORT: Final = 8
+
+
+def gather(
+    store: Store, session: Session, *, depth: int = DEPTH, messages: bool = False
+) -> dict[str, Any]:
+    """The summaries of the session's line, oldest first, and what is under none of them.
+
+    Raises:
+        StoreDamaged: the graph goes round in circles.
+    """
+    family = [each.name for each in store.sessions() if each.line == session.line]
+    frame = _newest_frame(store, family)
+    nodes = _nodes(store, session.line, frame)
+    if cycle(list(nodes.values())):
+        raise StoreDamaged(
+            "The graph of summaries is damaged. Run `hermes lcm verify`.", store.path
+        )
+    levels = {source.node or "": source.level for source in frame.sources} if frame else {}
+    show = _Show(store, session.line, levels, messages=messages)
+    return {
+        "session": session.name,
+        "nodes": [show.node(branch, depth) for branch in outline(list(nodes.values()))],
+        "verbatim": _verbatim(store, session.line, frame),
+    }
+
+
+def _newest_frame(store: Store, family: list[str]) -> Node | None:
+    uids = [done.frame for done in store.passes(family) if done.frame]
+    found = store.nodes(uids[-1:])
+    return found[0] if found else None
+
+
+def _nodes(store: Store, line: int, frame: Node | None) -> dict[str, Node]:
+    """Summaries of what stands on the line; those made on another line may be among them."""
+    nodes = {node.uid: node for node in store.nodes_on(store.lineage(line))}
+    wanted = {source.node for source in frame.sources if source.node} if frame else set()
+    while missing := wanted - nodes.keys():
+        found = store.nodes(sorted(missing))
+        nodes |= {node.uid: node for node in found}
+        below = {source.node for node in found for source in node.sources if source.node}
+        wanted = below | (wanted - missing)
+    ends = {node.uid: _last_message(store, node) for node in nodes.values() if node.line != line}
+    here = {entry.id for entry in store.placed(line, ends.values())}
+    return {uid: node for uid, node in nodes.items() if node.line == line or ends[uid] in here}
+
+
+def _last_message(store: Store, node: Node) -> int:
+    under = store.stands_for(node.uid)
+    return under[-1][0] if under else 0
+
+
+def _verbatim(store: Store, line: int, frame: Node | None) -> dict[str, int]:
+    first = frame.last_seq + 1 if frame else 0
+    behind = [entry for entry in store.entries(line, first=first) if not entry.withdrawn]
+    if frame and frame.lifted:
+        behind += store.placed(line, [frame.lifted])
+    return {"messages": len(behind), "tokens": sum(entry.tokens for entry in behind)}
+
+
+class _Show:
+    """Nodes and messages as data."""
+
+    def __init__(
+        self, store: Store, line: int, levels: Mapping[str, int], *, messages: bool
+    ) -> None:
+        self.store, self.line, self.levels, self.messages = store, line, levels, messages
+
+    def node(self, branch: Branch, depth: int) -> dict[str, Any]:
+        """A node with what is under it, to that depth."""
+        node = branch.node
+        data: dict[str, Any] = {
+            "uid": node.uid,
+            "kind": node.kind,
+            "depth": node.depth,
+            "turns": [node.first_turn, node.last_turn],
+            "messages": node.messages,
+            "tokens": node.source_tokens,
+            "topic": node.topic,
+            "degraded": node.degraded,
+            "shown_at": self.levels.get(node.uid),
+        }
+        if depth > 1:
+            data["sources"] = [self.node(source, depth - 1) for source in branch.sources]
+            if self.messages:
+                data["leaves"] = self._leaves(node)
+        elif branch.sources:
+            data["hidden"] = len(branch.sources)
+        return data
+
+    def _leaves(self, node: Node) -> list[dict[str, Any]]:
+        """The node's own messages, in the version that was summarised."""
+        pairs = [(s.message, s.version) for s in node.sources if s.message is not None]
+        turns = {
+            e.id: e.turn for e in self.store.placed(self.line, [number for number, _ in pairs])
+        }
+        return [
+            {
+                "uid": message.uid,
+                "role": message.role,
+                "turn": turns.get(message.id),
+                "text": message_text(decode(message.body))[:_PREVIEW],
+            }
+            for message in self.store.read(pairs)
+        ]
+
+
+def view(data: Mapping[str, Any]) -> RenderableType:
+    """The tree."""
+    from rich.text import Text
+    from rich.tree import Tree
+
+    tree = Tree(Text(f"session {flat(data['session'])}", style="bold"), guide_style="dim")
+    _grow(tree, data["nodes"])
+    rest = data["verbatim"]
+    what = "verbatim" if data["nodes"] else "nothing compacted yet"
+    tree.add(Text(f"{what}: {many(rest['messages'], 'message')}, {many(rest['tokens'], 'token')}"))
+    return tree
+
+
+def _grow(tree: Tree, nodes: Iterable[Mapping[str, Any]]) -> None:
+    from rich.text import Text
+
+    for node in nodes:
+        branch = tree.add(_label(node))
+        _grow(branch, node.get("sources", ()))
+        for leaf in node.get("leaves", ()):
+            said = flat(leaf["text"])[: _PREVIEW // 2] or f"{flat(leaf['role'])}: (nothing)"
+            branch.add(Text(leaf["uid"][:_SHORT], style="dim").append(f" {said}", style=""))
+        if hidden := node.get("hidden"):
+            branch.add(Text(f"{hidden} more below: --depth", style="dim"))
+
+
+def _label(node: Mapping[str, Any]) -> Any:
+    from rich.text import Text
+
+    first, last = node["turns"]
+    turns = f"turn {first}" if first == last else f"turns {first}-{last}"
+    said = f" {turns}, {many(node['messages'], 'message')}, {many(node['tokens'], 'token')}"
+    text = Text(node["uid"][:_SHORT], style="cyan").append(said, style="")
+    if node["shown_at"] is not None:
+        text.append(f", shown at {node['shown_at']}", style="green")
+    if node["degraded"]:
+        text.append(", extracted", style="yellow")
+    return text.append(f": {flat(node['topic'])}" if node["topic"] else "")
