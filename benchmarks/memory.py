@@ -24,7 +24,7 @@ __all__ = ["memory", "peak_of"]
 
 _MOST_MB, _MOST_FOR = 80, 50_000
 _TURNS = 10
-_WARM_ROWS = 800
+_WARM_ROWS = 80
 
 
 def memory(folder: Path, sizes: Sequence[int], runs: int) -> list[Figure]:

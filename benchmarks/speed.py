@@ -17,7 +17,7 @@ _TURNS = 20
 """Turns in a run of long lists; a fifth of it where a list would grow too much."""
 _OTHER_SESSION = 10_000
 """Messages of each of the other sessions in a large database."""
-_LIVE_TAIL = 36_000
+_LIVE_TAIL = 46_000
 """``fresh_tail_tokens`` that leave about 350 rows of this conversation."""
 _GROWTH = 1_000
 """Rows between two compactions while a session grows old."""

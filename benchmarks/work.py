@@ -9,6 +9,7 @@ search index has as much to do as with real text.
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from typing import Any
@@ -27,8 +28,8 @@ _USER, _RESULT, _ANSWER, _PATH_WORDS = 240, 520, 380, 6
 _ONSETS = (*"bcdfghklmnprstvw", "br", "ch", "dr", "fl", "gr", "pl", "st", "tr")
 _NUCLEI = (*"aeiou", "ai", "ea", "oo")
 _CODAS = ("", *"nrstlm", "ck", "nd")
-_WORDS = 8_000
-_SENTENCES = 3_000
+_WORDS = 6_000
+_SENTENCES = 1_500
 
 
 def _language() -> tuple[list[str], list[str]]:
@@ -36,17 +37,18 @@ def _language() -> tuple[list[str], list[str]]:
     dice = random.Random(7)  # noqa: S311 - the same text everywhere is the point
     words: dict[str, None] = {}
     while len(words) < _WORDS:
-        size = 1 + (len(words) > 200) + (len(words) > 3_000)  # noqa: PLR2004 - frequent words are short
+        size = 1 + (len(words) > 200) + (len(words) > 2_000)  # noqa: PLR2004 - frequent words are short
         syllables = [
             dice.choice(_ONSETS) + dice.choice(_NUCLEI) + dice.choice(_CODAS) for _ in range(size)
         ]
         words["".join(syllables)] = None
-    weights = [1 / (rank + 3) for rank in range(_WORDS)]
+    weights = list(itertools.accumulate(1 / (rank + 3) for rank in range(_WORDS)))
+    names = list(words)
     sentences = [
-        " ".join(dice.choices(list(words), weights, k=dice.randint(6, 18))).capitalize() + ". "
+        " ".join(dice.choices(names, cum_weights=weights, k=dice.randint(6, 18))).capitalize() + ". "
         for _ in range(_SENTENCES)
     ]
-    return list(words), sentences
+    return names, sentences
 
 
 _LANGUAGE: list[tuple[list[str], list[str]]] = []

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..dag.compact import Outcome, PassRequest, compact
 from ..dag.ingest import IngestReport
-from ..dag.settings import LoadedSettings, Settings, load_settings
+from ..dag.settings import LoadedSettings, Settings
 from ..dag.summarizer import Summarizer
 from ..dag.tokens import IMAGE_TOKENS, count_message
 from ..storage.errors import StoreError
@@ -25,7 +25,7 @@ from ..tools.toolset import call, failure, schemas
 from . import hermes
 from .base import ContextEngine
 from .hooks import Family
-from .sessions import Attachment
+from .sessions import Attachment, SettingsSource
 from .surface import COUNTERS, START
 
 __all__ = ["LCMEngine"]
@@ -58,11 +58,10 @@ class LCMEngine(ContextEngine):
         summarizer: Summarizer | None = None,
     ) -> None:
         self.__dict__.update(START)
-        self._given_settings = settings
+        self._source = SettingsSource(settings)
         self._summarizer = summarizer
-        self._loaded: LoadedSettings | None = None if settings is None else load_settings(settings)
         self._db_path = db_path
-        self._attachment = Attachment(db_path, lambda: self.settings)
+        self._attachment = Attachment(db_path, self._source)
         self._session_id = ""
         self._family: Family | None = None
         self._failures: list[str] = []
@@ -95,13 +94,10 @@ class LCMEngine(ContextEngine):
         return self._load_settings().settings
 
     def _load_settings(self) -> LoadedSettings:
-        if self._loaded is None:
-            self._loaded = load_settings(hermes.settings_section())
-            for problem in self._loaded.problems:
-                _log.warning("config.yaml, lcm.%s: %s", problem.key, problem.message)
-            if self.threshold_percent == Settings().threshold:  # the host has set no other
-                self.threshold_percent = self._loaded.settings.threshold
-        return self._loaded
+        loaded = self._source.load()
+        if self.threshold_percent == Settings().threshold:  # the host has set no other
+            self.threshold_percent = loaded.settings.threshold
+        return loaded
 
     @property
     def db_path(self) -> str | Path:
@@ -115,12 +111,12 @@ class LCMEngine(ContextEngine):
         clone = type(self)(
             self.context_length,
             db_path=self._db_path,
-            settings=self._given_settings,
+            settings=self._source.given,
             summarizer=self._summarizer,
         )
         for key in [*(START.keys() - COUNTERS.keys()), "threshold_percent", "threshold_tokens"]:
             setattr(clone, key, getattr(self, key))
-        clone._loaded = self._loaded
+        clone._source.loaded = self._source.loaded
         clone._attachment.home = self._attachment.home
         if self._family is not None:
             self._family.join(clone)
@@ -171,8 +167,7 @@ class LCMEngine(ContextEngine):
     def _move(self, home: Path) -> None:
         if self._attachment.move(home):
             self._session_id = ""
-            if self._given_settings is None:
-                self._loaded = None  # the other home has a config.yaml of its own
+            self._source.forget()  # the other home has a config.yaml of its own
 
     def on_session_end(self, session_id: str, messages: Sequence[Any]) -> None:
         """Fires at every compaction too: one more chance to store, never an end."""

@@ -11,26 +11,48 @@ from __future__ import annotations
 import fnmatch
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..dag.ingest import IngestReport, Ledger
 from ..dag.messages import KEY_BYTES, host_uid, is_system, key_of
 from ..dag.renderer import HEAD
-from ..dag.settings import Settings
+from ..dag.settings import LoadedSettings, Settings, load_settings
 from ..storage import open_store
 from ..storage.errors import StoreMissing
 from ..storage.protocol import Store
 from ..storage.records import Session
 from . import hermes
 
-__all__ = ["Attachment", "Sessions"]
+__all__ = ["Attachment", "Sessions", "SettingsSource"]
 
 _log = logging.getLogger(__name__)
 
 #: Rows of a list, and stored messages of a parent, that are compared for evidence.
 _EVIDENCE = 400
+
+
+class SettingsSource:
+    """Where settings come from: what the caller gave, or config.yaml, read at the first look."""
+
+    def __init__(self, given: Settings | Mapping[str, Any] | None) -> None:
+        self.given = given
+        self.loaded: LoadedSettings | None = None
+
+    def load(self) -> LoadedSettings:
+        """The settings in force; what is wrong with them is logged once."""
+        if self.loaded is None:
+            raw = hermes.settings_section() if self.given is None else self.given
+            self.loaded = load_settings(raw)
+            for problem in self.loaded.problems:
+                _log.warning("settings of lcm, %s: %s", problem.key, problem.message)
+        return self.loaded
+
+    def forget(self) -> None:
+        """Read config.yaml anew at the next look."""
+        if self.given is None:
+            self.loaded = None
 
 
 class Attachment:
@@ -40,12 +62,12 @@ class Attachment:
     opened and nothing is written.
     """
 
-    def __init__(self, path: str | Path | None, settings: Callable[[], Settings]) -> None:
+    def __init__(self, path: str | Path | None, source: SettingsSource) -> None:
         self.session_id = ""
         self.session_db: Any = None
         self.home: Path | None = None
         self._given_path = path
-        self._settings = settings
+        self._source = source
         self._sessions: Sessions | None = None
         self._mutex = threading.RLock()
 
@@ -54,7 +76,7 @@ class Attachment:
         """The database: what was given, else the setting, else where the home puts it."""
         if self._given_path is not None:
             return self._given_path
-        if database := self._settings().database:
+        if database := self._source.load().settings.database:
             return Path(database).expanduser()
         return (self.home or hermes.home()) / "lcm" / "lcm.db"
 
@@ -72,7 +94,7 @@ class Attachment:
         """The sessions of this database."""
         with self._mutex:
             if self._sessions is None:
-                self._sessions = Sessions(self.path, self._settings())
+                self._sessions = Sessions(self.path, self._source.load().settings)
             return self._sessions
 
     def skips(self, session_id: str) -> bool:

@@ -105,11 +105,15 @@ class Connection:
             self._lock_file = self._prepare(create=create)
             try:
                 self.sql = self._connect()
-                self._close = weakref.finalize(self, _shut, self.sql, self._lock_file)
+            except BaseException:
+                _shut(None, self._lock_file)
+                raise
+            self._close = weakref.finalize(self, _shut, self.sql, self._lock_file)
+            try:
                 with _alone(self._lock_file):
                     self._set_up()
             except BaseException:
-                _shut(getattr(self, "sql", None), self._lock_file)
+                self._close()
                 raise
 
     def _prepare(self, *, create: bool) -> IO[bytes] | None:
@@ -241,9 +245,17 @@ def _alone(lock_file: IO[bytes] | None, *, wait: bool = True) -> Iterator[None]:
 
 
 def _shut(sql: sqlite3.Connection | None, lock_file: IO[bytes] | None) -> None:
-    """Close both; the last connection's own checkpoint runs under the lock."""
+    """Close both; the last connection's own checkpoint runs under the lock if it is free.
+
+    It must not wait: the garbage collector may call this while the same
+    thread holds the lock for another connection. Nothing is risked, for SQLite
+    checkpoints on close only where no other connection is left.
+    """
     if sql is not None:
-        with _alone(lock_file):
+        try:
+            with _alone(lock_file, wait=False):
+                sql.close()
+        except BlockingIOError:
             sql.close()
     if lock_file is not None:
         lock_file.close()

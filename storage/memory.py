@@ -24,7 +24,7 @@ from .text import indexable, searchable
 __all__ = ["MemoryStore"]
 
 _GAP = 1 << 20
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass

@@ -48,8 +48,8 @@ def compact(agent, rows: list[dict]) -> list[dict]:
     return agent._compress_context(rows, "", approx_tokens=60_000, force=True)[0]
 
 
-def long_talk(ground: Ground, agent, name: str) -> list[dict]:
-    return ground.talk(agent, *(f"{name} {n}: {BIG}" for n in range(LONG)))
+def long_talk(ground: Ground, agent, name: str, filler: str = BIG) -> list[dict]:
+    return ground.talk(agent, *(f"{name} {n}: {filler}" for n in range(LONG)))
 
 
 def fallback(ground: Ground) -> dict:
@@ -220,7 +220,8 @@ def at_once(ground: Ground) -> dict:
 
     def run(agent, name: str) -> None:
         try:
-            compact(agent, long_talk(ground, agent, name))
+            # Words of its own: two different conversations, not one that was edited.
+            compact(agent, long_talk(ground, agent, name, f"{name} says it again. " * 150))
         except BaseException:
             failures.append(traceback.format_exc())
             raise

@@ -1,0 +1,524 @@
+"""The engine as a host sees it, without a host: every call, in every state."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import threading
+import time
+
+import pytest
+from lcm import LCMEngine
+from lcm.host.hooks import Family
+from lcm.host.surface import START
+from lcm.storage import open_store
+from lcm.storage.errors import StoreError
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def said(text):
+    return {"role": "assistant", "content": text}
+
+
+def talk(turns, first=1):
+    return [
+        row
+        for n in range(first, first + turns)
+        for row in (user(f"question {n} " + "why " * 60), said(f"answer {n} " + "because " * 60))
+    ]
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def make(home):
+    """Engines on that home's database, closed at the end."""
+    made = []
+
+    def build(session="s", **kw):
+        engine = LCMEngine(kw.pop("context_length", 8000), settings=kw.pop("settings", {}), **kw)
+        made.append(engine)
+        if session:
+            engine.on_session_start(session, hermes_home=str(home), platform="cli")
+        return engine
+
+    yield build
+    for engine in made:
+        engine.close()
+
+
+def ask(engine, name, **args):
+    return json.loads(engine.handle_tool_call(name, args))
+
+
+def messages(home):
+    store = open_store(home / "lcm" / "lcm.db", create=False)
+    try:
+        return store.totals().messages
+    finally:
+        store.close()
+
+
+# a shell
+
+
+def test_a_shell_answers_sensibly_and_writes_nothing(home, tmp_path):
+    """No session has started: lists come back, tools say so, nothing is created."""
+    engine = LCMEngine(context_length=200_000, db_path=home / "x.db")
+    hello = [user("hello")]
+    assert hello is engine.compress(hello)
+    assert [] == engine.compress([])
+    assert "No session is open." == ask(engine, "lcm_grep", query="x")["error"]
+    assert (150_000, False) == (engine.threshold_tokens, engine.should_compress(10**6))
+    assert 0 == engine.ingest(hello).new
+    engine.on_session_end("", hello)
+    engine.on_turn_complete(hello)
+    engine.on_session_reset()
+    engine.update_from_response({})
+    engine.get_status()
+    engine.close()
+    assert [] == list(tmp_path.iterdir())
+    assert home / "x.db" == engine.db_path
+
+
+def test_nothing_is_written_before_there_is_a_message(make, home):
+    """LIFE-10: sessions that stay empty leave no trace."""
+    engine = make()
+    for n in range(20):
+        engine.on_session_start(f"empty{n}", hermes_home=str(home))
+        engine.on_session_end(f"empty{n}", [])
+    assert "stored yet" in ask(engine, "lcm_status")["error"]
+    assert not home.exists()
+
+
+def test_the_database_is_private(make, home):
+    """SEC-06: 0600 in a 0700 folder, whatever the umask."""
+    before = os.umask(0o022)
+    try:
+        make().ingest([user("secret")])
+    finally:
+        os.umask(before)
+    assert 0o700 == (home / "lcm").stat().st_mode & 0o777
+    assert {0o600} == {path.stat().st_mode & 0o777 for path in (home / "lcm").iterdir()}
+
+
+@pytest.mark.parametrize("how", [LCMEngine.clone_for_agent, copy.copy, copy.deepcopy])
+def test_copies_are_fresh_shells(make, how):
+    """CLONE-01, CLONE-06, CLONE-09: same settings and host-set values, own connection, no session."""
+    engine = make(settings={"threshold": 0.5})
+    engine.ingest(talk(3))
+    engine.update_model("m", 32_000, provider="p")
+    engine.threshold_percent, engine.summary_target_ratio = 0.4, 0.3
+    clone = how(engine)
+    assert (32_000, 0.4, "m", "p", 0.3) == (
+        clone.context_length, clone.threshold_percent, clone.model, clone.provider, clone.summary_target_ratio,
+    )  # fmt: skip
+    assert ("", 0, engine.db_path) == (clone._session_id, clone.compression_count, clone.db_path)
+    assert engine.settings == clone.settings
+    clone.on_session_start("other")
+    assert 2 == clone.ingest(talk(1)).new
+    engine.close()
+    assert 2 == clone.ingest(talk(2)).new
+    clone.close()
+
+
+def test_every_attribute_of_the_contract_is_plain_and_settable(make):
+    """No property stands where a host writes."""
+    engine = make()
+    for name in [*START, "threshold_tokens", "threshold_percent", "context_length", "_session_id"]:
+        value = getattr(engine, name)
+        setattr(engine, name, value)
+        assert name in vars(engine)
+    snapshot = dict(vars(engine))
+    vars(engine).clear()
+    vars(engine).update(snapshot)
+    assert 2 == engine.ingest(talk(1)).new
+    assert (0, 0) == (LCMEngine.protect_first_n, LCMEngine.protect_last_n)
+
+
+def open_files(folder):
+    """Files in *folder* that this process has open (Linux)."""
+    links = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
+    return [path for link in links if os.path.islink(link) and (path := os.readlink(link)).startswith(str(folder))]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
+def test_an_engine_dropped_without_close_leaves_no_open_file(home):
+    """CLONE-05: twelve clones come and go, at once and without a garbage collection."""
+    for n in range(12):
+        engine = LCMEngine(8000, settings={}, db_path=home / "lcm.db")
+        engine.on_session_start(f"c{n}")
+        engine.ingest(talk(1))
+        assert open_files(home)
+        del engine
+    assert [] == open_files(home)
+
+
+# doors
+
+
+def test_every_door_stores_and_none_doubles(make, home):
+    """ING-05, DED-02, DED-07: a turn is on disk when a door returns."""
+    engine = make()
+    engine.on_turn_complete(talk(1), usage={})
+    assert 2 == messages(home)
+    ask(engine, "lcm_status")
+    engine.handle_tool_call("lcm_status", {}, messages=talk(2))
+    assert 4 == messages(home)
+    engine.on_session_end("s", talk(3))
+    assert 6 == messages(home)
+    engine.compress(talk(4))
+    assert 8 == messages(home)
+    for door in (engine.on_turn_complete, engine.compress, lambda rows: engine.on_session_end("s", rows)):
+        door(copy.deepcopy(talk(4)))
+    assert 8 == messages(home)
+
+
+def test_the_hook_of_older_hosts_finds_the_engine_of_its_session(make, home):
+    """CLONE-08: the prototype's family, not the prototype; another engine's session is left alone."""
+    family = Family()
+    prototype = make(session="")
+    family.join(prototype)
+    clone = copy.deepcopy(prototype)
+    clone.on_session_start("s1", hermes_home=str(home))
+    family.post_llm_call(session_id="s1", conversation_history=talk(2), model="m")
+    assert 4 == messages(home)
+    family.post_llm_call(session_id="unknown", conversation_history=talk(5))
+    family.post_llm_call()
+    assert 4 == messages(home)
+    assert clone is family.newest()
+    clone.close()
+
+
+def test_rotation_goes_on_where_the_session_was(make):
+    """LIFE-01: everything is reachable under the new id, and sent again it is the same."""
+    engine = make()
+    rows = talk(60)
+    out = engine.compress(rows, current_tokens=engine.count_tokens(rows))
+    assert len(out) < len(rows)
+    engine.on_session_end("s", rows)
+    engine.on_session_start("s2", boundary_reason="compression", old_session_id="s", platform="cli")
+    assert 1 == engine.compression_count
+    assert (0, 2) == (engine.ingest(out).new, engine.ingest([*out, user("a"), said("b")]).new)
+    status = ask(engine, "lcm_status")
+    assert (["s"], 122) == (status["rotated_from"], status["messages"])
+    assert ask(engine, "lcm_grep", query="question 1", mode="exact")["total"] > 0
+
+
+def test_an_unrelated_old_id_moves_nothing(make):
+    """LIFE-03: the session that the host says it leaves is not ours."""
+    victim = make("victim")
+    victim.ingest(talk(2))
+    engine = make("mine")
+    engine.ingest(talk(1, first=50))
+    engine.on_session_start("new", boundary_reason="compression", old_session_id="victim")
+    engine.ingest([*talk(1, first=50), user("more")])
+    assert 4 == ask(victim, "lcm_status")["messages"]
+    assert 3 == ask(engine, "lcm_status")["messages"]
+
+
+def test_a_new_session_starts_empty(make):
+    """LIFE-04, LIFE-08: /new: nothing of the old one, counters at zero."""
+    engine = make()
+    rows = talk(60)
+    engine.compress(rows, current_tokens=engine.count_tokens(rows))
+    engine.on_session_end("s", rows)
+    engine.on_session_reset()
+    engine.bind_session_state(None, "fresh")
+    assert (0, 0) == (engine.compression_count, engine.last_prompt_tokens)
+    engine.ingest([user("hello")])
+    assert 1 == ask(engine, "lcm_status")["messages"]
+    engine.bind_session_state(session_db=None, session_id="s")
+    assert 1 == engine.compression_count
+    assert 120 == ask(engine, "lcm_status")["messages"]
+    engine.bind_session_state(session_db=None, session_id="")
+    assert rows is engine.compress(rows)
+
+
+class HostSessions:
+    """What the host's session database says, as far as it is asked."""
+
+    def __init__(self, **rows):
+        self.rows = rows
+
+    def get_session(self, name):
+        return self.rows.get(name)
+
+
+def test_a_branch_has_its_parents_messages(make):
+    """LIFE-05: told only by the host's database, and by the messages themselves."""
+    parent = make("p")
+    rows = talk(5)
+    parent.ingest(rows)
+    branch = make("b")
+    branch.bind_session_state(HostSessions(b={"parent_session_id": "p"}, p={"end_reason": None}), "b")
+    branch.on_session_start("b")
+    assert 1 == branch.ingest([*copy.deepcopy(rows), user("another way")]).new
+    assert 11 == ask(branch, "lcm_status")["messages"]
+    assert 10 == ask(parent, "lcm_status")["messages"]
+    assert 11 == ask(branch, "lcm_status")["messages_in_all_sessions"]
+
+
+def test_a_sub_agent_has_not(make):
+    """CLONE-10: it has a parent in the host's database, but another list."""
+    parent = make("p")
+    parent.ingest(talk(5))
+    child = make("c")
+    child.bind_session_state(HostSessions(c={"parent_session_id": "p"}, p={}), "c")
+    child.on_session_start("c")
+    child.ingest([user("do this part"), said("done")])
+    assert 2 == ask(child, "lcm_status")["messages"]
+    assert 10 == ask(parent, "lcm_status")["messages"]
+
+
+def test_another_home_is_another_database(make, home, tmp_path):
+    """CONF-06: the keyword moves the instance; a boundary start without it stays."""
+    engine = make()
+    engine.ingest(talk(1))
+    engine.on_session_start("s", hermes_home=str(tmp_path / "two"))
+    engine.ingest(talk(2))
+    assert tmp_path / "two" / "lcm" / "lcm.db" == engine.db_path
+    engine.on_session_start("s", boundary_reason="compression", old_session_id="s")
+    engine.ingest(talk(3))
+    assert (2, 6) == (messages(home), messages(tmp_path / "two"))
+
+
+def test_an_explicit_path_does_not_move(tmp_path, make):
+    """db_path beats the setting, which beats the home."""
+    engine = make(session="", db_path=tmp_path / "given.db", settings={"database": str(tmp_path / "set.db")})
+    engine.on_session_start("s", hermes_home=str(tmp_path / "home"))
+    assert tmp_path / "given.db" == engine.db_path
+    other = make(session="", settings={"database": str(tmp_path / "set.db")})
+    other.on_session_start("s", hermes_home=str(tmp_path / "home"))
+    assert tmp_path / "set.db" == other.db_path
+
+
+def test_sessions_to_ignore_and_to_keep_in_memory(make, home):
+    """CMP-16: by pattern from the settings; the list of an ignored one is left alone."""
+    settings = {"ignore_sessions": ["cron_*"], "memory_only_sessions": ["tmp_*"]}
+    engine = make("cron_1", settings=settings)
+    rows = talk(60)
+    assert rows is engine.compress(rows, current_tokens=10**6)
+    engine.on_session_start("tmp_1", hermes_home=str(home))
+    assert len(engine.compress(rows, current_tokens=engine.count_tokens(rows))) < len(rows)
+    assert 120 == ask(engine, "lcm_status")["messages"]
+    assert not home.exists()
+
+
+def test_a_closed_engine_opens_again(make):
+    """LIFE-07: no 'closed database'."""
+    engine = make()
+    engine.ingest(talk(1))
+    engine.close()
+    engine.close()
+    assert 2 == engine.ingest(talk(2)).new
+    assert 4 == ask(engine, "lcm_status")["messages"]
+
+
+# budget
+
+
+def test_the_threshold_follows_the_model(make):
+    """CMP-13, HOST-01, TOK-05: unknown keywords are taken, old measurements dropped."""
+    engine = make()
+    engine.update_from_response({"prompt_tokens": 5000})
+    engine.update_model("big", 200_000, api_mode="responses", future=1)
+    assert (200_000, 150_000, 0) == (engine.context_length, engine.threshold_tokens, engine.last_prompt_tokens)
+    engine.update_model("small", 32_000)
+    assert 24_000 == engine.threshold_tokens
+    engine.update_model("odd", 0)
+    assert 24_000 == engine.threshold_tokens
+
+
+def test_usage_clears_the_flag(make):
+    """Also where the provider sent none."""
+    engine = make()
+    for usage in ({}, None, {"prompt_tokens": 100, "completion_tokens": None}):
+        engine.awaiting_real_usage_after_compression = True
+        engine.update_from_response(usage)
+        assert not engine.awaiting_real_usage_after_compression
+    assert (100, 0) == (engine.last_prompt_tokens, engine.last_completion_tokens)
+
+
+def test_should_compress_falls_back_to_what_is_known(make):
+    """CMP-11: no count given."""
+    engine = make()
+    engine.last_prompt_tokens = 7000
+    assert engine.should_compress()
+    assert engine.should_compress(6000)
+    assert not engine.should_compress(5999)
+    engine.last_prompt_tokens = -1
+    assert not engine.should_compress(None)
+
+
+def test_what_cannot_shrink_is_left_alone_until_it_grows(make):
+    """CMP-05, CMP-06: no endless compaction; a reason, and a new try later."""
+    engine = make()
+    rows = [*talk(2), user("go on")]
+    own = engine.count_tokens(rows)
+    out = engine.compress(rows, current_tokens=own + 7000)
+    tokens = engine.count_tokens(out) + 7000
+    wanted, reason = engine.should_compress_info(tokens)
+    assert (False, True) == (wanted, bool(reason))
+    assert engine.should_compress(tokens + 1500)
+    assert "blocked" in engine.get_status()
+
+
+def test_compress_reports_truthfully(make):
+    """CMP-08: progress exactly when the list changed; the counts are of passes."""
+    engine = make()
+    short = talk(2)
+    assert short is engine.compress(short, current_tokens=10)
+    assert (False, 0, False) == (
+        engine._last_compression_made_progress, engine.compression_count, engine._last_compress_aborted,
+    )  # fmt: skip
+    rows = talk(60)
+    engine._last_compress_refused_would_grow = True
+    out = engine.compress(rows, current_tokens=engine.count_tokens(rows), bypass_cooldown=True)
+    assert (True, 1, None) == (
+        engine._last_compression_made_progress, engine.compression_count, engine._last_summary_error,
+    )  # fmt: skip
+    assert not engine._last_compress_refused_would_grow
+    assert engine.count_tokens(out) <= engine.threshold_tokens
+    last = ask(engine, "lcm_status")["last_compaction"]
+    assert (len(rows), len(out)) == (last["rows_before"], last["rows_after"])
+
+
+def test_the_callers_summariser_is_used_and_its_failure_shown(make):
+    """SUM-01: the pass succeeds by extraction, and says so."""
+    engine = make(summarizer=lambda request: f"summary of {len(request.text)} characters")
+    rows = talk(60)
+    assert "summary of" in engine.compress(rows, current_tokens=engine.count_tokens(rows))[0]["content"]
+
+    def broken(request):
+        raise TimeoutError
+
+    failing = make("t", summarizer=broken)
+    failing.compress(rows, current_tokens=failing.count_tokens(rows))
+    assert failing._last_summary_fallback_used
+    assert "TimeoutError" in failing._last_summary_error
+    assert not failing._last_compress_aborted
+
+
+# failures
+
+
+def test_a_store_that_fails_takes_nothing_out_of_the_context(make, tmp_path):
+    """ING-07: the database is not ours: the list comes back, the failure is flagged and shown."""
+    foreign = tmp_path / "foreign.db"
+    foreign.write_text("this is no database, it is somebody's notes " * 100)
+    before = foreign.read_bytes()
+    engine = make(session="", db_path=foreign)
+    engine.on_session_start("s")
+    rows = talk(60)
+    assert rows is engine.compress(rows, current_tokens=10**6)
+    assert engine._last_compress_aborted
+    assert "no SQLite database" in engine._last_summary_error
+    engine.on_turn_complete(rows)
+    assert "error" in ask(engine, "lcm_grep", query="x")
+    assert any("no SQLite database" in problem for problem in engine.get_status()["problems"])
+    with pytest.raises(StoreError):
+        engine.ingest(rows)
+    assert before == foreign.read_bytes()
+
+
+def test_wrong_settings_are_reported_and_stop_nothing(make):
+    """CONF-01: the nearest key is named, the default used."""
+    engine = make(settings={"thresold": 0.5, "condense_fanin": "x"})
+    problems = " ".join(engine.get_status()["problems"])
+    assert "threshold" in problems
+    assert "condense_fanin" in problems
+    assert 0.75 == engine.settings.threshold
+
+
+def test_odd_arguments_reach_no_host(make):
+    """HOST-04: hooks swallow and log."""
+    engine = make()
+    engine.on_session_end("s", 5)
+    engine.on_turn_complete(object())
+    engine.bind_session_state(object(), "s")
+    assert 5 == engine.compress(5)
+    assert engine._last_compress_aborted
+    assert 2 <= len(engine.get_status()["problems"])
+
+
+# several at once
+
+
+def test_two_agents_work_on_their_own_sessions_and_on_one(make):
+    """CLONE-02, CONC-02: eight engines, eight threads, four sessions."""
+    engines = [make(f"s{n % 4}") for n in range(8)]
+    failures = []
+
+    def work(engine, n):
+        try:
+            for k in range(1, 15):
+                engine.ingest(talk(k, first=100 * (n % 4)))
+                ask(engine, "lcm_grep", query="question")
+        except Exception as error:  # noqa: BLE001 - shown below
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=each) for each in zip(engines, range(8), strict=True)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert [] == failures
+    for engine in engines:
+        engine.ingest(talk(14, first=100 * (engines.index(engine) % 4)))
+    assert [28] * 8 == [ask(engine, "lcm_status")["messages"] for engine in engines]
+    assert 28 * 4 == ask(engines[0], "lcm_status")["messages_in_all_sessions"]
+
+
+def test_two_agents_compact_the_same_rows_at_once(make):
+    """CONC-08: each message is under one leaf, and both lists stand."""
+    rows = talk(60)
+
+    def slow(request):
+        time.sleep(0.02)
+        return f"made by {threading.current_thread().name} " + request.text[:40]
+
+    engines = [make(summarizer=slow) for _ in range(2)]
+    out = {}
+    threads = [
+        threading.Thread(target=lambda n=n, e=e: out.update({n: e.compress(rows, current_tokens=10**5)}))
+        for n, e in enumerate(engines)
+    ]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert out[0][0]["content"].count("[lcm ") == out[1][0]["content"].count("[lcm ")
+    store = engines[0]._attachment.open().store_for("s", create=False)
+    leaves = [node for node in store.nodes_on([1]) if node.kind == "leaf"]
+    under = [source.message for node in leaves for source in node.sources]
+    assert len(set(under)) <= len(under) <= len(set(under)) * 2
+    for n, engine in enumerate(engines):
+        assert 0 == engine.ingest(out[n]).new
+
+
+def test_one_instance_is_safe_from_many_threads(make):
+    """CONC-07: built in one thread, called from others."""
+    engine = make()
+    rows = talk(20)
+    failures = []
+
+    def work():
+        try:
+            for n in range(2, 40, 2):
+                engine.on_turn_complete(rows[:n])
+                engine.handle_tool_call("lcm_grep", {"query": "question"}, messages=rows[:n])
+                engine.get_status()
+        except Exception as error:  # noqa: BLE001 - shown below
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(5)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    engine.ingest(rows)
+    assert [] == failures
+    assert (40, 0) == (ask(engine, "lcm_status")["messages"], ask(engine, "lcm_status")["withdrawn"])
+    assert [] == engine.get_status()["problems"]

@@ -1,0 +1,353 @@
+"""What the agent may ask, and what it gets."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from lcm.dag.compact import PassRequest, compact
+from lcm.dag.ingest import Ledger
+from lcm.dag.settings import Settings
+from lcm.dag.tokens import count_text
+from lcm.storage import open_store
+from lcm.storage.canon import decode, encode
+from lcm.tools.answers import PAGE_CHARS, to_json
+from lcm.tools.desk import Desk
+from lcm.tools.toolset import call, schemas
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def said(text):
+    return {"role": "assistant", "content": text}
+
+
+BIG = "".join(f"line {n} é \\ \"quoted\" 讨论\n" for n in range(4000))
+ROWS = [
+    user("We deploy the zebra service on Tuesdays."),
+    said("Noted: zebra goes out on Tuesdays."),
+    user("Read the config, please."),
+    {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "src/app/main_config.py"}'}}]},
+    {"role": "tool", "tool_call_id": "c1", "tool_name": "read_file", "content": BIG},
+    said("It sets MAX_RETRIES = 7 and rate 100%."),
+    user([{"type": "text", "text": "a picture of giraffe42"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo"}}]),
+    said("A giraffe."),
+    user("今天讨论记忆断裂的问题 shipped 🚀 today \0 behind"),
+    said("Error 0x80070005 in C++ v1.2.3; ask user@example.com, don't wait."),
+]  # fmt: skip
+
+
+#: What a summariser may answer: every level at once, nothing to extract.
+SUMMARY = json.dumps(
+    {
+        "topic": "animals and settings",
+        "hints": ["zebra", "retries"],
+        "levels": {"15": "one", "50": "two words", "250": "three words here", "1000": "all of four words"},
+        "sufficient_tokens": 250,
+    }
+)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def desk(request, tmp_path):
+    store = open_store("memory:" if request.param == "memory" else tmp_path / "lcm.db")
+    session = store.open_session("s")
+    ledger = Ledger(store, session)
+    filler = [row for n in range(40) for row in (user(f"talk {n} " + "on " * 80), said(f"reply {n} " + "and " * 80))]
+    _, binding = ledger.bind([*ROWS, *filler])
+    request = PassRequest(Settings(), 8000, 6000, None, False, False, lambda _: SUMMARY, trusted=True)
+    compact(store, session.line, binding, request)
+    yield Desk(store, session, Settings())
+    store.close()
+
+
+def ask(desk, name, **args):
+    return json.loads(call(desk, name, args))
+
+
+def hit(desk, query, **args):
+    return [each["snippet"] for each in ask(desk, "lcm_grep", query=query, **args)["results"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("When do we deploy zebra?", "zebra service"),
+        ("zebras", "zebra"),
+        ("src/app/main_config.py", "main_config"),
+        ("main_config", "main_config"),
+        ("MAX_RETRIES", "MAX_RETRIES"),
+        ("100%", "100%"),
+        ("C++", "C++"),
+        ("v1.2.3", "v1.2.3"),
+        ("user@example.com", "user@example.com"),
+        ("don't", "don't"),
+        ("0x80070005", "0x80070005"),
+        ("giraffe42", "giraffe42"),
+        ("记忆断裂", "记忆断裂"),
+        ("记忆", "记忆"),
+        ("🚀", "🚀"),
+        ("behind", "behind"),
+        ("read_file", "read_file"),
+        ("zebre servise", "zebra"),
+        ('"rate 100%"', "rate 100%"),
+        ("ETRIES", "MAX_RETRIES"),
+    ],
+)
+def test_grep_finds_it(desk, query, expected):
+    """Words, names, paths, codes, parts of words, typos, other scripts (SRCH-01, UNI-01 to UNI-05)."""
+    assert any(expected in snippet for snippet in hit(desk, query))
+
+
+@pytest.mark.parametrize(
+    "query",
+    ['"unclosed', "NEAR(", "a:b", "-foo", "NOT", "cats OR", "***", "(x", "{x}", "^start", "#@!", "---", "\u3000x", "\ud83d", "x" * 60_000, "w " * 1100, 0, 404],
+)  # fmt: skip
+def test_no_query_is_an_error_of_ours(desk, query):
+    """SRCH-02, SRCH-07, SRCH-16, SRCH-18: always an answer in the pinned shape."""
+    answer = ask(desk, "lcm_grep", query=query)
+    assert {"query", "mode", "total", "results", "cursor", "note"} <= answer.keys()
+    for mode in ("exact", "fuzzy"):
+        assert "results" in ask(desk, "lcm_grep", query=query, mode=mode)
+
+
+def test_an_empty_query_says_what_to_do(desk):
+    """SRCH-08."""
+    for query in ("", "   ", "\u3000"):
+        assert "hint" in ask(desk, "lcm_grep", query=query)
+
+
+def test_results_have_the_pinned_shape_and_can_be_expanded(desk):
+    """SRCH-17: every uid of an answer opens."""
+    answer = ask(desk, "lcm_grep", query="zebra tuesdays")
+    for each in answer["results"]:
+        assert {"uid", "kind", "role", "turn", "time", "snippet", "covered_by", "score"} <= each.keys()
+        assert "error" not in ask(desk, "lcm_expand", uid=each["uid"])
+        if each["covered_by"]:
+            assert "zebra" in json.dumps(ask(desk, "lcm_expand", uid=each["covered_by"][:8]))
+
+
+def test_exact_folds_nothing_and_counts_all(desk):
+    """Each message that holds the string is one result, whatever the limit."""
+    answer = ask(desk, "lcm_grep", query="TALK 1", mode="exact", limit=3)
+    assert 11 == answer["total"]  # talk 1 and talk 10 to 19
+    assert 3 == len(answer["results"])
+    seen = [each["uid"] for each in answer["results"]]
+    while answer["cursor"]:
+        answer = ask(desk, "lcm_grep", query="TALK 1", mode="exact", limit=3, cursor=answer["cursor"])
+        seen += [each["uid"] for each in answer["results"]]
+    assert 11 == len(seen) == len(set(seen))
+
+
+def test_regex_works_and_explains_itself(desk):
+    """SRCH-15, SEC-02: a bad pattern is explained, one that runs for ever is refused."""
+    assert any("Tuesdays" in s for s in hit(desk, r"zebra.*tue\w+", mode="regex"))
+    assert "wrong" in ask(desk, "lcm_grep", query="(", mode="regex")["error"]
+    assert "for ever" in ask(desk, "lcm_grep", query="(a+)+$", mode="regex")["error"]
+
+
+def test_filters(desk):
+    """SRCH-11, SRCH-12: by role and tool, before the limit."""
+    assert {"tool"} == {each["role"] for each in ask(desk, "lcm_grep", query="line quoted", role="tool")["results"]}
+    by_tool = ask(desk, "lcm_grep", query="line config", tool="read_file")["results"]
+    assert {"tool", "assistant"} == {each["role"] for each in by_tool}
+    assert 0 == ask(desk, "lcm_grep", query="zebra", until="2001-01-01")["total"]
+    assert 0 < ask(desk, "lcm_grep", query="zebra", since="2001-01-01T10:00")["total"]
+    assert "hint" in ask(desk, "lcm_grep", query="zebra", since="whenever")
+
+
+def test_an_answer_keeps_its_budget_and_its_results(desk):
+    """The budget shortens snippets, not their number; a limit is clamped (UX-01)."""
+    answer = ask(desk, "lcm_grep", query="talk reply on and", limit=50)
+    assert 50 == len(answer["results"])
+    small = ask(desk, "lcm_grep", query="talk reply on and")
+    assert 10 == len(small["results"])
+    assert count_text(to_json(small["results"])) <= 2000
+    assert 50 >= len(ask(desk, "lcm_grep", query="talk", limit=10**9)["results"])
+    assert 1 == len(ask(desk, "lcm_grep", query="talk", limit=-1)["results"])
+    assert 3 == len(ask(desk, "lcm_grep", query="talk", limit="3")["results"])
+
+
+def test_nothing_found_says_how_much_was_searched(desk):
+    """SRCH-03: never a plain empty list."""
+    note = ask(desk, "lcm_grep", query="xyzzyqqq")["note"]
+    assert "90 messages" in note
+    assert "nothing found" in note
+
+
+def test_scope_is_the_session_unless_all_is_asked_for(desk):
+    """SRCH-04: another session's words stay there by default."""
+    other = Ledger(desk.store, desk.store.open_session("other"))
+    other.ingest([user("the okapi is elsewhere")])
+    assert [] == hit(desk, "okapi", mode="exact")
+    assert 1 == len(hit(desk, "okapi", mode="exact", scope="all"))
+    assert "hint" in ask(desk, "lcm_grep", query="okapi", scope="galaxy")
+
+
+def test_unknown_arguments_are_named(desk):
+    """UX-05."""
+    assert ["session_scope"] == ask(desk, "lcm_grep", query="zebra", session_scope="x")["ignored_arguments"]
+
+
+def pages(desk, uid, **args):
+    """All entries under *uid*, cut ones joined."""
+    joined: dict = {}
+    cursor = None
+    while True:
+        answer = ask(desk, "lcm_expand", uid=uid, cursor=cursor, **args)
+        assert len(json.dumps(answer, ensure_ascii=False)) < PAGE_CHARS * 1.3
+        for each in answer["messages"]:
+            whole = joined.setdefault(each["uid"], {})
+            for part in ("content", "json"):
+                if part in each and "part" in each:
+                    whole[part] = whole.get(part, "") + each[part]
+                elif part in each:
+                    whole[part] = each[part]
+        cursor = answer["cursor"]
+        if cursor is None:
+            return joined
+
+
+def test_raw_pages_join_to_the_messages_byte_for_byte(desk):
+    """UX-02: under any node, at any depth, also for a message larger than a page."""
+    (line,) = desk.lines
+    bodies = {m.uid: decode(m.body) for m in desk.store.read([(e.id, 0) for e in desk.store.entries(line)])}
+    for node in desk.store.nodes_on([line], kinds=("leaf", "condensed", "frame")):
+        expected = [m.uid for m in desk.store.read(desk.store.stands_for(node.uid))]
+        joined = pages(desk, node.uid)
+        assert expected == list(joined)
+        for uid, parts in joined.items():
+            if "json" in parts:
+                assert encode(bodies[uid]).decode() == parts["json"]
+            else:
+                assert bodies[uid].get("content") == parts["content"]
+
+
+def test_a_message_larger_than_a_page_that_is_no_string(desk):
+    """Its canonical JSON, in pieces."""
+    rows = [{"role": "user", "content": [{"type": "text", "text": BIG}]}]
+    Ledger(desk.store, desk.store.open_session("big")).ingest(rows)
+    (found,) = ask(desk, "lcm_grep", query="line 3999", mode="exact", scope="all", role="user")["results"]
+    assert encode(rows[0]).decode() == pages(desk, found["uid"])[found["uid"]]["json"]
+
+
+@pytest.mark.parametrize("uid", ["", None, 12, -1, "zzz", "node 12", [], {}, "\ud83d", "f" * 32, "[lcm ffffffff]"])
+def test_a_wrong_uid_is_explained(desk, uid):
+    """UX-03: an answer that says what to do, always JSON."""
+    for tool in ("lcm_expand", "lcm_describe"):
+        answer = ask(desk, tool, uid=uid)
+        assert "hint" in answer or "nodes" in answer
+
+
+def test_uids_are_taken_as_the_context_shows_them(desk):
+    """A prefix of six, eight characters in brackets, the whole."""
+    uid = ask(desk, "lcm_describe")["nodes"][0]["uid"]
+    for written in (uid, uid[:6], f"[lcm {uid[:8]}]", f" {uid[:10].upper()} "):
+        assert uid == ask(desk, "lcm_expand", uid=written, detail="brief")["uid"]
+
+
+def test_details_are_levels(desk):
+    """brief is the level nearest 50, medium nearest 250, full the largest."""
+    node = max(desk.store.nodes_on(desk.lines), key=lambda n: len(n.texts))
+    for detail, size in (("brief", 50), ("medium", 250), ("full", 10**9)):
+        answer = ask(desk, "lcm_expand", uid=node.uid, detail=detail)
+        assert min(node.texts, key=lambda level: abs(level - size)) == answer["level"]
+        assert node.texts[answer["level"]] == answer["text"]
+    assert "hint" in ask(desk, "lcm_expand", uid=node.uid, detail="huge")
+    message = ask(desk, "lcm_grep", query="zebra", role="user")["results"][0]
+    assert ask(desk, "lcm_expand", uid=message["uid"], detail="brief")["derived"]
+
+
+def test_describe_walks_down_to_the_messages(desk):
+    """SRCH-06: every source row is reachable, in order, none twice."""
+
+    def under(uid):
+        found = []
+        cursor = None
+        while True:
+            answer = ask(desk, "lcm_describe", uid=uid, cursor=cursor)
+            for source in answer["sources"]:
+                found += [source["uid"]] if source["kind"] == "message" else under(source["uid"])
+            cursor = answer["cursor"]
+            if cursor is None:
+                return found
+
+    outline = ask(desk, "lcm_describe", depth=3)
+    walked = [uid for node in outline["nodes"] for uid in under(node["uid"])]
+    entries = desk.store.entries(desk.session.line)
+    assert [e.uid for e in entries][: len(walked)] == walked
+
+
+def test_describe_names_levels_and_hints(desk):
+    """One node: its texts by size, what to ask, how it was made."""
+    uid = ask(desk, "lcm_describe")["nodes"][0]["uid"]
+    answer = ask(desk, "lcm_describe", uid=uid)
+    assert {"levels", "hints", "sources", "turns", "tokens", "degraded"} <= answer.keys()
+
+
+def test_history_by_turns(desk):
+    """1-indexed, inclusive; an end past the last is no error."""
+    answer = ask(desk, "retrieve_conversation_history", start_turn=1, end_turn=1)
+    assert [ROWS[0]["content"], ROWS[1]["content"]] == [each["content"] for each in answer["messages"]]
+    assert [1, 1] == [each["turn"] for each in answer["messages"]]
+    last = ask(desk, "retrieve_conversation_history", start_turn="44", end_turn=10**30)
+    assert 2 == len(last["messages"])
+    brief = ask(desk, "retrieve_conversation_history", start_turn=1, end_turn=9, detail_level="brief")
+    assert list(range(1, 10)) == [each["turn"] for each in brief["messages"]]
+    for wrong in ({"start_turn": 0, "end_turn": 1}, {"start_turn": 3, "end_turn": 1}, {"start_turn": "x", "end_turn": 1}, {"start_turn": 1}):
+        assert "hint" in ask(desk, "retrieve_conversation_history", **wrong)
+
+
+def test_withdrawn_messages_are_found_and_marked(desk):
+    """Undo takes nothing out of the memory."""
+    (line,) = desk.lines
+    last = desk.store.entries(line)[-1]
+    desk.store.withdraw(line, [last.seq], withdrawn=True)
+    assert ask(desk, "lcm_grep", query="reply 39", mode="exact")["results"][0]["withdrawn"]
+    assert ask(desk, "lcm_expand", uid=last.uid)["withdrawn"]
+
+
+def test_status_counts(desk):
+    """What is kept, in one screen."""
+    answer = ask(desk, "lcm_status")
+    assert (90, 0) == (answer["messages"], answer["withdrawn"])
+    assert sum(answer["nodes_by_depth"].values()) > 0
+
+
+def test_wrong_calls_are_answered(desk):
+    """HOST-04: never an exception."""
+    for name, args in (("nope", {}), ("lcm_grep", None), ("lcm_grep", []), ("lcm_grep", "x"), ("lcm_expand", {})):
+        assert "error" in json.loads(call(desk, name, args))
+
+
+def test_schemas_are_small_and_plain():
+    """HOST-05: at most six tools, 1,200 tokens, no union types, required ones listed."""
+    every = schemas(retrieval=True)
+    assert len(every) <= 6
+    assert count_text(json.dumps(every)) <= 1200
+    for schema in every:
+        parameters = schema["parameters"]
+        assert "object" == parameters["type"]
+        assert set(parameters["required"]) <= parameters["properties"].keys()
+        assert all(isinstance(each["type"], str) for each in parameters["properties"].values())
+    assert "retrieve_conversation_history" not in {each["name"] for each in schemas(retrieval=False)}
+
+
+def test_a_damaged_index_is_said_and_searched_around(tmp_path):
+    """SRCH-03, MIG-01: the text itself is searched, a new row is still stored, and the index can be rebuilt."""
+    store = open_store(tmp_path / "lcm.db")
+    ledger = Ledger(store, store.open_session("s"))
+    ledger.ingest([user("the zebra")])
+    store._connection.sql.execute("DROP TABLE message_index_data")
+    desk = Desk(store, ledger.session, Settings())
+    answer = ask(desk, "lcm_grep", query="zebra")
+    assert 1 == answer["total"]
+    assert "damaged" in answer["note"]
+    assert 1 == ledger.ingest([user("the zebra"), said("an okapi")]).new
+    assert store.check()
+    store.reindex()
+    assert {} == store.check()
+    assert ["an okapi"] == hit(desk, "okapi")
+    store.close()
