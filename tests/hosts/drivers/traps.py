@@ -43,6 +43,14 @@ class Ground:
         self.db.close()
 
 
+#: Conversations that nobody could take for edits of each other.
+OTHER_WORDS = {
+    "A": "Seven gulls sat on the breakwater while the ferry unloaded timber and salt. ",
+    "B": "Invoice handling moves to the second quarter; Marta signs whatever is due. ",
+    "C": "def rotate(lens): return lens.angle + 12 # degrees, measured by hand today. ",
+}
+
+
 def compact(agent, rows: list[dict]) -> list[dict]:
     """What the host does for /compress."""
     return agent._compress_context(rows, "", approx_tokens=60_000, force=True)[0]
@@ -220,8 +228,7 @@ def at_once(ground: Ground) -> dict:
 
     def run(agent, name: str) -> None:
         try:
-            # Words of its own: two different conversations, not one that was edited.
-            compact(agent, long_talk(ground, agent, name, f"{name} says it again. " * 150))
+            compact(agent, long_talk(ground, agent, name, OTHER_WORDS[name[-1]] * 40))
         except BaseException:
             failures.append(traceback.format_exc())
             raise
