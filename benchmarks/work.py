@@ -45,7 +45,8 @@ def _language() -> tuple[list[str], list[str]]:
     weights = list(itertools.accumulate(1 / (rank + 3) for rank in range(_WORDS)))
     names = list(words)
     sentences = [
-        " ".join(dice.choices(names, cum_weights=weights, k=dice.randint(6, 18))).capitalize() + ". "
+        " ".join(dice.choices(names, cum_weights=weights, k=dice.randint(6, 18))).capitalize()
+        + ". "
         for _ in range(_SENTENCES)
     ]
     return names, sentences
