@@ -305,11 +305,13 @@ class _Run:
         entries = self.store.tail(self.line, 1)
         return entries[-1].turn if entries else 0
 
-    def _read(self, entries: Sequence[Entry]) -> list[Row]:
-        return [
-            decode(message.body)
-            for message in self.store.read([(entry.id, 0) for entry in entries])
-        ]
+    def _read(self, entries: Sequence[Entry]) -> list[list[Row]]:
+        """Each message in its current version and, if it has others, its first."""
+        wanted = [(e.id, v) for e in entries for v in ((0, 1) if e.version > 1 else (0,))]
+        found: dict[int, list[Row]] = {}
+        for message in self.store.read(wanted):
+            found.setdefault(message.id, []).append(decode(message.body))
+        return [found[entry.id] for entry in entries]
 
     # what a known row says
 
@@ -339,7 +341,7 @@ class _Run:
     def _is_revision(self, probe: Probe, entry: Entry) -> bool:
         if probe.key == entry.key:
             return False
-        (old,) = self._read([entry])
+        ((old, *_),) = self._read([entry])
         if same_words(probe.key, entry.key) and old.get("content") == probe.row.get("content"):
             return False
         return not is_less(old, probe.row)

@@ -22,7 +22,10 @@ __all__ = ["Match", "Probe", "match"]
 _LOOK_AHEAD = 8
 #: Share of words from which an edited row between matched neighbours is taken for the same message.
 _ALIKE = 0.3
-_ALIKE_AT_END = 0.8
+
+
+Read = Callable[[Sequence[Entry]], Sequence[Sequence[Row]]]
+"""Loads the messages of entries, each in its current version and, if it has others, its first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ def match(
     stored: Sequence[Entry],
     probes: Sequence[Probe],
     by_uid: Mapping[str, int],
-    read: Callable[[Sequence[Entry]], Sequence[Row]],
+    read: Read,
 ) -> Match:
     """Bind *probes* to *stored*.
 
@@ -122,7 +125,7 @@ def _by_likeness(
     stored: Sequence[Entry],
     probes: Sequence[Probe],
     window: tuple[int, int, int, int],
-    read: Callable[[Sequence[Entry]], Sequence[Row]],
+    read: Read,
     result: Match,
 ) -> None:
     a, b, c, d = window
@@ -131,53 +134,61 @@ def _by_likeness(
     if not free or not rows:
         return
     closed = b < len(stored) and any(result.found[d:])
-    alone = closed and len(free) == len(rows) == 1
-    messages: dict[int, Row] = {}
-
-    def message(i: int) -> Row:
-        if i not in messages:
-            near = free[free.index(i) : free.index(i) + _LOOK_AHEAD]
-            messages.update(zip(near, read([stored[j] for j in near]), strict=True))
-        return messages[i]
-
+    alone = closed and len(free) == len(rows) == 1  # one for one: an edit, however different
+    leftover = _Leftover(stored, read, closed=closed)
     at = 0
     for n in rows:
         for place in range(at, min(at + _LOOK_AHEAD, len(free))):
-            entry = stored[free[place]]
-            if entry.role != probes[n].row.get("role") or not _adoptable(probes[n], entry):
-                continue
-            run = _fold(probes[n].row, free[place:], message)
-            if not run and not alone:
-                run = (
-                    free[place : place + 1]
-                    if _alike(message(free[place]), probes[n].row, closed=closed)
-                    else []
-                )
-            if run or alone:
-                run = run or [free[place]]
+            run = leftover.run(probes[n], free[place : place + _LOOK_AHEAD], alone=alone)
+            if run:
                 result.bind(n, *run)
                 at = place + len(run)
                 break
 
 
-def _adoptable(probe: Probe, entry: Entry) -> bool:
-    return host_uid(probe.row) is None or is_minted(entry.uid)
+class _Leftover:
+    """Stored messages of one gap that no row has claimed yet."""
 
+    def __init__(self, stored: Sequence[Entry], read: Read, *, closed: bool) -> None:
+        self._stored, self._read, self._closed = stored, read, closed
+        self._messages: dict[int, Sequence[Row]] = {}
 
-def _alike(old: Row, new: Row, *, closed: bool) -> bool:
-    """At the end of a list little doubt is allowed: the rest is an undo and a new message."""
-    return is_less(old, new) or likeness(old, new) >= (_ALIKE if closed else _ALIKE_AT_END)
+    def _versions(self, i: int, near: Sequence[int]) -> Sequence[Row]:
+        """The message at *i*: its current version, and its first; its neighbours are loaded with it."""
+        if i not in self._messages:
+            loaded = self._read([self._stored[j] for j in near])
+            self._messages.update(zip(near, loaded, strict=True))
+        return self._messages[i]
 
+    def run(self, probe: Probe, free: Sequence[int], *, alone: bool) -> Sequence[int]:
+        """The messages, from the first of *free* on, that *probe* stands for; empty if it is another."""
+        entry = self._stored[free[0]]
+        if entry.role != probe.row.get("role"):
+            return ()
+        if host_uid(probe.row) is not None and not is_minted(entry.uid):
+            return ()
+        folded = self._fold(probe.row, free)
+        if folded:
+            return folded
+        return free[:1] if alone or self._alike(probe.row, free) else ()
 
-def _fold(row: Row, free: Sequence[int], message: Callable[[int], Row]) -> list[int]:
-    """The run of two to eight stored messages, from the first of *free*, that the host folded into *row*."""
-    parts: list[Row] = []
-    for count, i in enumerate(free[:_LOOK_AHEAD], 1):
-        if count > 1 and i != free[count - 2] + 1:
-            break
-        parts.append(message(i))
-        if parts[-1].get("role") != row.get("role"):
-            break
-        if count > 1 and is_fold(parts, row):
-            return list(free[:count])
-    return []
+    def _alike(self, row: Row, free: Sequence[int]) -> bool:
+        """At the end of a list only what is beyond doubt: the rest is an undo and a new message."""
+        enough = _ALIKE if self._closed else 1.0
+        return any(
+            is_less(old, row) or likeness(old, row) >= enough
+            for old in self._versions(free[0], free)
+        )
+
+    def _fold(self, row: Row, free: Sequence[int]) -> Sequence[int]:
+        """The run of two or more neighbours that the host folded into *row*."""
+        parts: list[Row] = []
+        for count, i in enumerate(free, 1):
+            if count > 1 and i != free[count - 2] + 1:
+                break
+            parts.append(self._versions(i, free)[0])
+            if parts[-1].get("role") != row.get("role"):
+                break
+            if count > 1 and is_fold(parts, row):
+                return free[:count]
+        return ()

@@ -172,7 +172,9 @@ class LCMEngine(ContextEngine):
     def on_session_end(self, session_id: str, messages: Sequence[Any]) -> None:
         """Fires at every compaction too: one more chance to store, never an end."""
         with self._guard("on_session_end"):
-            self._attachment.ingest(messages, str(session_id or self._session_id))
+            # A fork of the agent ends under the session's id without ever having been on it.
+            if session_id in ("", None, self._session_id):
+                self._attachment.ingest(messages, self._session_id)
 
     def on_session_reset(self) -> None:
         """The host leaves the session; the next one is bound or started."""

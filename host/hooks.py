@@ -9,6 +9,7 @@ agent, and nothing is stored.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from .engine import LCMEngine
 
 __all__ = ["Family"]
+
+
+#: The thread in which a host lets a fork of the agent review the conversation, under the session's
+#: own id; its prompts and answers are no part of the conversation.
+_REVIEW = "bg-review"
 
 
 class Family:
@@ -42,6 +48,8 @@ class Family:
         self, session_id: str = "", conversation_history: Sequence[Any] | None = None, **kwargs: Any
     ) -> None:
         """A turn ended: store it before the host goes on."""
+        if threading.current_thread().name == _REVIEW:
+            return
         engine = self.of(str(session_id)) if session_id else None
         if engine is not None:
             engine.on_turn_complete(conversation_history or [])

@@ -222,6 +222,17 @@ def test_a_decorated_row_is_the_same_message(ledger):
     assert 0 == again(ledger).ingest([*rows[:2], user(f"{rows[2]['content']}\n\n[at the end]")]).new
 
 
+def test_long_messages_that_differ_in_a_number_are_two(ledger):
+    """Another agent's templated prompt on the same session is no edit of ours."""
+    long = "the same long template " * 100
+    first, second = ([user(f"job {n}: {long}"), said(f"did {n}")] for n in (1, 2))
+    ledger.ingest(first)
+    assert 2 == again(ledger).ingest(second).new
+    assert 0 == again(ledger).ingest(first).new
+    assert 4 == len(stored(ledger, withdrawn=True))
+    assert 0 == ledger.store.totals().versions
+
+
 def test_folded_rows_stand_for_all_their_messages(ledger):
     """A host merges neighbours into one row: known, and nothing is withdrawn."""
     rows = [user("first"), user("second"), said("a"), said("b"), user("third")]
