@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ..storage.records import Entry
 from .align import align
 from .identity import is_fold, is_less, likeness
-from .messages import KEY_BYTES, Row, host_uid, is_minted
+from .messages import KEY_BYTES, Row, calls_of, host_uid, is_minted, text_of
 
 __all__ = ["Match", "Probe", "match"]
 
@@ -46,10 +46,19 @@ class Match:
 
     found: list[tuple[int, ...]]
     taken: set[int] = field(default_factory=set)
+    sure: set[int] = field(default_factory=set)
+    """Probes that were bound by a uid."""
+    new: set[int] = field(default_factory=set)
+    """Probes that are no stored message, however much they look like one."""
 
     def bind(self, probe: int, *stored: int) -> None:
         self.found[probe] = stored
         self.taken.update(stored)
+
+    def unbind(self, probe: int) -> None:
+        self.taken.difference_update(self.found[probe])
+        self.found[probe] = ()
+        self.new.add(probe)
 
 
 def match(
@@ -69,6 +78,7 @@ def match(
     _by_uid(stored, probes, by_uid, result)
     for window in _gaps(len(stored), result):
         _by_words(stored, probes, window, by_uid, result)
+    _drop_weak_end(stored, probes, read, result)
     for window in _gaps(len(stored), result):
         _by_likeness(stored, probes, window, read, result)
     return result
@@ -82,6 +92,7 @@ def _by_uid(
         parts = [places[by_uid[name]] for name in probe.names if by_uid.get(name) in places]
         if parts and by_uid.get(probe.names[0]) in places:
             result.bind(n, *dict.fromkeys(parts))
+            result.sure.add(n)
 
 
 def _gaps(count: int, result: Match) -> list[tuple[int, int, int, int]]:
@@ -121,6 +132,56 @@ def _may_be(probe: Probe, entry: Entry, by_uid: Mapping[str, int]) -> bool:
     return uid is None or is_minted(entry.uid) or by_uid.get(uid) == entry.id
 
 
+def _drop_weak_end(
+    stored: Sequence[Entry], probes: Sequence[Probe], read: Read, result: Match
+) -> None:
+    """Unbind short answers at the end that follow another question than before.
+
+    "Done." after a new request is not the "Done." that was withdrawn with the
+    old one; bound to it, it would make the new request an edit of the old.
+    """
+    end = len(probes)
+    while True:
+        while end and not result.found[end - 1]:
+            end -= 1
+        start = end
+        while start and result.found[start - 1]:
+            start -= 1
+        if not start or start == end or _is_strong(probes, start, end, result):
+            return
+        row = start
+        while row and not result.found[row - 1]:
+            row -= 1
+        before = result.found[row - 1][-1] if row else -1
+        free = [
+            i
+            for i in range(before + 1, result.found[start][0])
+            if i not in result.taken and not stored[i].withdrawn
+        ]
+        if not free or _Leftover(stored, read, closed=False).run(
+            probes[row], free[:_LOOK_AHEAD], alone=False
+        ):
+            return
+        for n in range(start, end):
+            result.unbind(n)
+        end = start
+
+
+#: Rows, or characters, from which neighbours that stand in both lists are no chance.
+_STRONG_ROWS = 3
+_STRONG_TEXT = 60
+
+
+def _is_strong(probes: Sequence[Probe], start: int, end: int, result: Match) -> bool:
+    rows = [probes[n].row for n in range(start, end)]
+    return (
+        len(rows) >= _STRONG_ROWS
+        or any(n in result.sure for n in range(start, end))
+        or any(row.get("tool_call_id") or calls_of(row) for row in rows)
+        or sum(len(text_of(row)) for row in rows) >= _STRONG_TEXT
+    )
+
+
 def _by_likeness(
     stored: Sequence[Entry],
     probes: Sequence[Probe],
@@ -130,7 +191,7 @@ def _by_likeness(
 ) -> None:
     a, b, c, d = window
     free = [i for i in range(a, b) if i not in result.taken and not stored[i].withdrawn]
-    rows = [n for n in range(c, d) if not result.found[n]]
+    rows = [n for n in range(c, d) if not result.found[n] and n not in result.new]
     if not free or not rows:
         return
     closed = b < len(stored) and any(result.found[d:])

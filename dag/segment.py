@@ -16,6 +16,8 @@ __all__ = ["leaves"]
 
 #: A leaf smaller than this share of the size wanted joins its neighbour.
 _SMALL = 0.25
+#: A turn up to this many times the size wanted is still one leaf.
+_OVERFULL = 2
 
 
 def leaves(items: Sequence[Item], rows: Sequence[Row], leaf_tokens: int) -> list[list[Item]]:
@@ -48,19 +50,23 @@ def _turns(items: Sequence[Item], atoms: Sequence[list[int]]) -> list[list[list[
 
 
 def _packed(items: Sequence[Item], turns: Sequence[list[list[int]]], most: int) -> list[list[int]]:
-    """Fill leaves with whole turns, and with steps where a turn alone is too large."""
+    """Fill leaves with whole turns; a turn that is far too large for one has leaves of its own, cut at steps."""
     groups: list[list[int]] = []
     size = most + 1
     for turn in turns:
         whole = [index for atom in turn for index in atom]
-        parts = [whole] if _tokens(items, whole) <= most else turn
-        for part in parts:
+        split = _tokens(items, whole) > _OVERFULL * most
+        if split:
+            size = most + 1
+        for part in turn if split else [whole]:
             more = _tokens(items, part)
             if size + more > most:
                 groups.append([])
                 size = 0
             groups[-1] += part
             size += more
+        if split:
+            size = most + 1
     if len(groups) > 1 and _tokens(items, groups[-1]) < _SMALL * most:
         small = groups.pop()
         groups[-1] += small

@@ -392,6 +392,22 @@ def test_a_filtered_list_does_not_lose_what_it_leaves_out():
     talked.check()
 
 
+def test_leaves_go_over_whole_turns():
+    """Only a turn that is far too large for one leaf is cut, at its steps, and begins a leaf of its own."""
+    talked = Conversation(window=32_000, settings=Settings(leaf_tokens=500, fresh_tail_tokens=0))
+    rows = []
+    for n in range(20):
+        rows += [user(f"look at file {n}"), called(f"c{n}"), result(f"c{n}", 8000 if n % 5 else 2000), said("seen")]
+    talked.run(rows)
+    assert talked.passes
+    turns = {entry.id: entry.turn for entry in talked.store.entries(1)}
+    for node in talked.store.nodes_on([1]):
+        ids = [source.message for source in node.sources if source.message]
+        inside = {turns[each] for each in ids}
+        whole = sum(turn in inside for turn in turns.values()) == len(ids)
+        assert not ids or whole or len(inside) == 1
+
+
 # the parts
 
 

@@ -233,6 +233,22 @@ def test_long_messages_that_differ_in_a_number_are_two(ledger):
     assert 0 == ledger.store.totals().versions
 
 
+def test_a_new_request_with_the_same_short_answer_is_no_edit(ledger):
+    """Undo, another request, "Done." again: the old exchange is withdrawn, the new one stored."""
+    start = [user("Hello."), said("Hi.")]
+    old = [user("Delete the old invoices of the harbour office."), said("Done.")]
+    new = [user("def rotate(lens): return lens.angle + 12"), said("Done.")]
+    ledger.ingest([*start, *old])
+    assert IngestReport(new=2, known=2, withdrawn=2) == again(ledger).ingest([*start, *new])
+    assert [*start, *new] == stored(ledger)
+    twice = [*start, *new, user("What about the lamp?"), said("OK.")]
+    again(ledger).ingest(twice)
+    other = [*start, user("Is it late?"), said("Done."), user("And now?"), said("OK.")]
+    again(ledger).ingest(other)
+    assert other == stored(ledger)
+    assert 0 == ledger.store.totals().versions
+
+
 def test_folded_rows_stand_for_all_their_messages(ledger):
     """A host merges neighbours into one row: known, and nothing is withdrawn."""
     rows = [user("first"), user("second"), said("a"), said("b"), user("third")]

@@ -284,7 +284,7 @@ def test_describe_names_levels_and_hints(desk):
     """One node: its texts by size, what to ask, how it was made."""
     uid = ask(desk, "lcm_describe")["nodes"][0]["uid"]
     answer = ask(desk, "lcm_describe", uid=uid)
-    assert {"levels", "hints", "sources", "turns", "tokens", "degraded"} <= answer.keys()
+    assert {"levels", "hints", "sources", "turns", "tokens", "made"} <= answer.keys()
 
 
 def test_history_by_turns(desk):
