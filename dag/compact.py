@@ -20,7 +20,7 @@ from .cascade import choose_levels
 from .condense import next_runs
 from .fit import fresh, stub
 from .ingest import Binding, Bound
-from .maker import Maker
+from .maker import Maker, Voice
 from .messages import is_system
 from .nodes import Item, frame_of
 from .planner import Cut, choose_cut
@@ -147,7 +147,8 @@ def _narrowed(budget: Budget, share: float) -> Budget:
 
 def _scene(store: Store, binding: Binding) -> _Scene:
     at = max((n for n, bound in enumerate(binding.bound) if bound.frame), default=-1)
-    frame, top = None, ()
+    frame: Node | None = None
+    top: tuple[Node, ...] = ()
     if at >= 0:
         (frame,) = store.nodes([binding.bound[at].frame])
         top = tuple(store.nodes([source.node or "" for source in frame.sources]))
@@ -174,15 +175,8 @@ class _Work:
     def __init__(self, store: Store, line: int, request: PassRequest, scene: _Scene) -> None:
         self.store, self.line, self.request, self.scene = store, line, request, scene
         self.rows: dict[int, Any] = {}
-        self.maker = Maker(
-            store,
-            line,
-            request.settings.target_token_levels,
-            request.summarizer,
-            trusted=request.trusted,
-            focus=request.focus,
-            memory=request.memory,
-        )
+        voice = Voice(request.summarizer, request.trusted, request.focus, request.memory)
+        self.maker = Maker(store, line, request.settings.target_token_levels, voice)
 
     def run(self, rows: Sequence[Any], before: int, budget: Budget) -> Outcome:
         """One try: cut, summarise, render."""
@@ -261,7 +255,11 @@ class _Work:
         """What a summariser reads of *items*."""
         rows = self._read(items)
         return source_text(
-            [item.node if item.entry is None else rows[item.entry.id] for item in items]
+            [
+                rows[item.entry.id] if item.entry else item.node
+                for item in items
+                if item.entry or item.node
+            ]
         )
 
     def _read(self, items: Sequence[Item]) -> dict[int, Any]:

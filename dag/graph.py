@@ -46,7 +46,8 @@ def outline(nodes: Sequence[Node]) -> list[Branch]:
 
 def _branch(uid: str, by_uid: Mapping[str, Node]) -> Branch:
     node = by_uid[uid]
-    return Branch(node, tuple(_branch(s.node, by_uid) for s in node.sources if s.node in by_uid))
+    below = (source.node for source in node.sources if source.node)
+    return Branch(node, tuple(_branch(each, by_uid) for each in below if each in by_uid))
 
 
 def layers(nodes: Sequence[Node]) -> list[list[str]]:

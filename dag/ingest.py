@@ -18,7 +18,7 @@ from typing import Any
 
 from ..storage.canon import decode
 from ..storage.protocol import Store
-from ..storage.records import Entry, Node, Session
+from ..storage.records import Draft, Entry, Node, Session
 from .identity import STUB, is_less
 from .matching import Match, Probe, match
 from .messages import (
@@ -387,7 +387,9 @@ class _Run:
 
     def _write(self, run: Sequence[Probe], turn: int, after: int | None) -> int:
         """Store *run* behind *after*; returns how many turns it starts."""
-        first, drafts, again = turn, [], []
+        first = turn
+        drafts: list[tuple[Draft, int]] = []
+        again: list[tuple[Probe, int]] = []
         uids: dict[str, int] = {}
         for probe in run:
             draft = draft_of(probe.row, key=probe.key)

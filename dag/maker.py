@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from ..storage.protocol import Store
 from ..storage.records import Node
@@ -17,7 +18,7 @@ from .nodes import Item, node_of, source_key
 from .summarizer import Summarizer, Summary, SummaryRequest, summarize
 from .tokens import count_text
 
-__all__ = ["Maker"]
+__all__ = ["Maker", "Voice"]
 
 #: A summary takes at most this share of its source.
 _SHRINK = 3
@@ -29,25 +30,26 @@ _UNWRITTEN_SECONDS = 1.0
 _BATCH = 64
 
 
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """Who summarises, and with what in mind."""
+
+    summarizer: Summarizer | None = None
+    """None: sentences are extracted."""
+    trusted: bool = False
+    """Whether it is the caller's own function, and no model."""
+    focus: str = ""
+    memory: str = ""
+
+
 class Maker:
     """Makes nodes on one line, for one pass."""
 
-    def __init__(
-        self,
-        store: Store,
-        line: int,
-        levels: Sequence[int],
-        summarizer: Summarizer | None,
-        *,
-        trusted: bool,
-        focus: str = "",
-        memory: str = "",
-    ) -> None:
+    def __init__(self, store: Store, line: int, levels: Sequence[int], voice: Voice) -> None:
         self.made: list[Node] = []
         """Nodes that were not there before."""
         self._store, self._line, self._levels = store, line, tuple(levels)
-        self._summarizer, self._trusted = summarizer, trusted
-        self._focus, self._memory = focus, memory
+        self._voice = voice
         self._deadline = clock.monotonic() + PASS_SECONDS
 
     def nodes(
@@ -87,6 +89,7 @@ class Maker:
         wanted = [level for level in self._levels if level <= most]
         if wanted[-1] < most:
             wanted += [level for level in self._levels if level > most][:1]
-        asked = SummaryRequest(text, most, tuple(wanted), self._focus, self._memory)
+        asked = SummaryRequest(text, most, tuple(wanted), self._voice.focus, self._voice.memory)
         late = clock.monotonic() > self._deadline  # a turn must not wait for ever
-        return summarize(asked, None if late else self._summarizer, trusted=self._trusted)
+        summarizer = None if late else self._voice.summarizer
+        return summarize(asked, summarizer, trusted=self._voice.trusted)

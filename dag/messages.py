@@ -8,6 +8,7 @@ goes between two looks at the same message; it is neither stored nor compared.
 from __future__ import annotations
 
 import json
+import re
 import time as clock
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -58,6 +59,10 @@ _SYSTEM_ROLES = frozenset({"system", "developer"})
 #: The first twelve bytes of a key say "the same words", the last four "to the letter".
 KEY_BYTES = 12
 _EXACT_BYTES = 4
+
+_VERSION_8 = re.compile(r"[0-9a-f]{12}8[0-9a-f]{3}[89ab][0-9a-f]{15}\Z")
+#: Timestamps beyond this are not in seconds.
+_LATEST_TIME = 1e11
 
 
 def role_of(row: Row) -> str:
@@ -113,7 +118,7 @@ def mint_uid() -> str:
 
 def is_minted(uid: str) -> bool:
     """Whether a uid is one of :func:`mint_uid`."""
-    return len(uid) == 32 and uid[12] == "8" and uid[16] in "89ab"
+    return bool(_VERSION_8.match(uid))
 
 
 def text_of(row: Row) -> str:
@@ -141,7 +146,7 @@ def key_of(row: Row) -> bytes:
     """
     content = row.get("content")
     plain = isinstance(content, str)
-    text = content if plain else content_text(content)
+    text = content if isinstance(content, str) else content_text(content)
     state = blake2b(digest_size=KEY_BYTES)
     state.update(str(row.get("role")).encode("utf-8", "surrogatepass"))
     state.update(b"\0" + canon.pack_text(normal(text)))
@@ -200,7 +205,7 @@ def draft_of(row: Row, *, key: bytes, uid: str | None = None, time: float | None
 def _time_of(row: Row) -> float | None:
     """The host's timestamp: Unix seconds, or ISO text."""
     value = row.get("timestamp")
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e11:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < _LATEST_TIME:
         return float(value)
     if isinstance(value, str):
         try:

@@ -14,9 +14,11 @@ __all__ = ["message_text", "node_text", "source_text"]
 MESSAGE_TOKENS = 4000
 
 
-def source_text(parts: Sequence[Row | Node]) -> str:
+def source_text(parts: Sequence[Row | Node | None]) -> str:
     """The text of *parts*, in order."""
-    texts = (node_text(part) if isinstance(part, Node) else message_text(part) for part in parts)
+    texts = (
+        node_text(part) if isinstance(part, Node) else message_text(part) for part in parts if part
+    )
     return "\n".join(text for text in texts if text)
 
 

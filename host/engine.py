@@ -435,7 +435,7 @@ class _Guard:
     def __enter__(self) -> None:
         """Nothing to do."""
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         if isinstance(error, Exception):
             self._engine._note_failure(self._what, error)
             return True

@@ -97,7 +97,7 @@ def image_tokens(default: int) -> int:
         return default
     try:
         return max(int(current_image_token_cost()), default)
-    except Exception:  # noqa: BLE001 - a price is no reason to fail
+    except Exception:
         return default
 
 

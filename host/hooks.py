@@ -33,16 +33,16 @@ class Family:
 
     def join(self, engine: LCMEngine) -> None:
         """Add an engine; its clones will join by themselves."""
-        engine._family = self  # noqa: SLF001 - a clone passes it on
+        engine._family = self
         self._members.add(engine)
 
     def of(self, session_id: str) -> LCMEngine | None:
         """An engine that is on that session."""
-        return next((each for each in list(self._members) if each._session_id == session_id), None)  # noqa: SLF001
+        return next((each for each in list(self._members) if each._session_id == session_id), None)
 
     def newest(self) -> LCMEngine | None:
         """Any engine that is on a session at all."""
-        return next((each for each in list(self._members) if each._session_id), None)  # noqa: SLF001
+        return next((each for each in list(self._members) if each._session_id), None)
 
     def post_llm_call(
         self, session_id: str = "", conversation_history: Sequence[Any] | None = None, **kwargs: Any

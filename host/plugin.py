@@ -33,7 +33,7 @@ def register(context: Any) -> None:
             raw_args or "",
             db_path=str(serving.db_path),
             session=serving._session_id,
-            facts=facts_of(serving),  # noqa: SLF001
+            facts=facts_of(serving),
         )
 
     _offer(

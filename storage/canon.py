@@ -16,6 +16,9 @@ __all__ = ["DIGEST_BYTES", "decode", "digest", "encode", "pack_text", "unpack_te
 
 DIGEST_BYTES = 16
 
+#: Deeper than any message; a cycle ends here too.
+_DEEPEST = 200
+
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False,
     sort_keys=True,
@@ -35,7 +38,7 @@ def encode(value: Any) -> bytes:
 
 def _tame(value: Any, depth: int) -> Any:
     """Make *value* something JSON can hold: string keys, bounded depth."""
-    if depth > 200:  # deeper than any message; a cycle ends here too
+    if depth > _DEEPEST:
         return {"__repr__": object.__repr__(value)}
     if isinstance(value, dict):
         return {str(key): _tame(item, depth + 1) for key, item in value.items()}

@@ -34,8 +34,10 @@ from .migrations import APPLICATION_ID, MIGRATIONS
 
 try:
     import fcntl
+
+    _HAS_LOCKS = True
 except ImportError:  # Windows: no lock file, so no WAL either
-    fcntl = None  # type: ignore[assignment]
+    _HAS_LOCKS = False
 
 __all__ = ["Connection", "translated"]
 
@@ -125,7 +127,7 @@ class Connection:
                     str(self.path),
                 )
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if fcntl is None:
+        if not _HAS_LOCKS:
             return None
         name = self.path.with_name(self.path.name + "-lock")
         try:
@@ -177,7 +179,7 @@ class Connection:
         applied = {migration.name for migration in MIGRATIONS.applied(db)}
         if newer := applied - {migration.name for migration in MIGRATIONS._migrations}:  # noqa: SLF001
             raise StoreTooNew(
-                f"{self.path} was written by a newer version (it has {sorted(newer)[0]}). Upgrade this plugin.",
+                f"{self.path} was written by a newer version (it has {min(newer)}). Upgrade this plugin.",
                 str(self.path),
             )
         if MIGRATIONS.pending(db):
@@ -234,7 +236,7 @@ def _alone(lock_file: IO[bytes] | None, *, wait: bool = True) -> Iterator[None]:
     Raises:
         BlockingIOError: someone else holds it, and *wait* is false.
     """
-    if lock_file is None or fcntl is None:
+    if lock_file is None:
         yield
         return
     fcntl.flock(lock_file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)

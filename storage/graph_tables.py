@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
+from typing import Any
 
 from .records import Node, Source
 from .uids import pack_uid, unpack_uid
@@ -57,7 +58,7 @@ def _numbers(sql: sqlite3.Connection, uids: Sequence[str]) -> dict[str, int]:
     }
 
 
-def _load(sql: sqlite3.Connection, rows: Sequence[tuple]) -> list[Node]:
+def _load(sql: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[Node]:
     nodes = []
     for number, uid, kind, line, source_key, depth, degraded, time, data in rows:
         edges = sql.execute(
@@ -93,7 +94,7 @@ def by_uid(sql: sqlite3.Connection, uids: Sequence[str]) -> list[Node]:
 
 def by_source(sql: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Node]:
     """The best node for each source key: not degraded, then the first committed."""
-    found = {}
+    found: dict[str, Node] = {}
     for key in keys:
         row = sql.execute(
             f"{_NODE} WHERE source_key = ? ORDER BY degraded != '', id LIMIT 1", [key]
@@ -114,7 +115,7 @@ def on_lines(sql: sqlite3.Connection, lines: Sequence[int], kinds: Sequence[str]
 
 def over(sql: sqlite3.Connection, messages: Sequence[int]) -> dict[int, str]:
     """The newest node with each message among its sources."""
-    found = {}
+    found: dict[int, str] = {}
     for start in range(0, len(messages), 500):
         part = messages[start : start + 500]
         rows = sql.execute(

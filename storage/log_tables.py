@@ -10,6 +10,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from . import fts, payloads
 from .canon import digest
@@ -194,9 +195,9 @@ def read(sql: sqlite3.Connection, wanted: Sequence[tuple[int, int]], path: str) 
     return result
 
 
-def _rows(sql: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, tuple]:
+def _rows(sql: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, tuple[Any, ...]]:
     ids = list(dict.fromkeys(numbers))
-    found = {}
+    found: dict[int, tuple[Any, ...]] = {}
     for start in range(0, len(ids), _CHUNK):
         part = ids[start : start + _CHUNK]
         rows = sql.execute(

@@ -11,7 +11,7 @@ import math
 import re
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -241,7 +241,8 @@ class MemoryStore:
         return [self._nodes[uid] for uid in uids if uid in self._nodes]
 
     def nodes_for(self, source_keys: Sequence[str]) -> dict[str, Node]:
-        wanted, found = set(source_keys), {}
+        wanted = set(source_keys)
+        found: dict[str, Node] = {}
         for node in sorted(self._nodes.values(), key=lambda node: node.degraded != ""):
             if node.source_key in wanted:
                 found.setdefault(node.source_key, node)
@@ -372,7 +373,7 @@ def _ranked(
         key: f" {' '.join(_WORD.findall(indexable(text).lower()))} " for key, text in texts.items()
     }
     mean = sum(map(len, bags.values())) / len(bags) if bags else 1.0
-    scores: Counter[Any] = Counter()
+    scores: dict[Any, float] = defaultdict(float)
     for term in filter(None, terms):
         counts = {key: bag.count(f" {term} ") for key, bag in bags.items() if f" {term} " in bag}
         weight = math.log(1 + (len(bags) - len(counts) + 0.5) / (len(counts) + 0.5))

@@ -22,6 +22,7 @@ _UNSPACED = re.compile(
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TEXT_KEYS = ("text", "input_text", "output_text", "refusal", "filename", "file_name", "name")
+_PLAIN = frozenset({"role", "content"})
 _REASONING_KEYS = ("reasoning", "reasoning_content", "reasoning_text", "thinking")
 
 
@@ -53,7 +54,7 @@ def _part_text(part: Any) -> str:
 def searchable(message: Mapping[str, Any]) -> str:
     """All that can be searched of *message*, one line break between its parts."""
     content = message.get("content")
-    if isinstance(content, str) and len(message) == 2:  # role and content: nine of ten
+    if isinstance(content, str) and message.keys() <= _PLAIN:  # nine of ten
         return content
     parts = [content_text(content)]
     for key in _REASONING_KEYS:

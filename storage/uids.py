@@ -7,7 +7,7 @@ import re
 __all__ = ["pack_uid", "prefix_range", "unpack_uid"]
 
 _HEX32 = re.compile(r"[0-9a-f]{32}\Z")
-_HEX = re.compile(r"[0-9a-f]+\Z")
+_HEX = re.compile(r"[0-9a-f]{1,32}\Z")
 
 
 def pack_uid(uid: str) -> bytes | str:
@@ -23,7 +23,7 @@ def unpack_uid(value: bytes | str) -> str:
 def prefix_range(prefix: str) -> list[tuple[bytes | str, bytes | str]]:
     """Half-open ranges of stored values that may begin with *prefix*, for each form a uid is kept in."""
     ranges: list[tuple[bytes | str, bytes | str]] = [(prefix, prefix + "\U0010ffff")]
-    if len(prefix) <= 32 and _HEX.match(prefix):
+    if _HEX.match(prefix):
         low = bytes.fromhex(prefix.ljust(32, "0"))
         high = bytes.fromhex(prefix.ljust(32, "f"))
         ranges.append((low, high + b"\0"))

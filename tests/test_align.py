@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,9 @@ def longest(stored, rows):
     table = [[0] * (len(rows) + 1) for _ in range(len(stored) + 1)]
     for i, a in enumerate(stored):
         for j, b in enumerate(rows):
-            table[i + 1][j + 1] = table[i][j] + 1 if a == b else max(table[i][j + 1], table[i + 1][j])
+            table[i + 1][j + 1] = (
+                table[i][j] + 1 if a == b else max(table[i][j + 1], table[i + 1][j])
+            )
     return table[-1][-1]
 
 
@@ -45,7 +48,7 @@ def test_the_alignment_is_longest_and_in_order(stored, rows):
     found = align(stored, rows)
     matched = [(i, j) for j, i in enumerate(found) if i is not None]
     assert all(stored[i] == rows[j] for i, j in matched)
-    assert all(a < b for (a, _), (b, _) in zip(matched, matched[1:], strict=False))
+    assert all(a < b for (a, _), (b, _) in pairwise(matched))
     assert longest(stored, rows) == len(matched)
 
 
@@ -58,4 +61,6 @@ def test_long_lists_with_edits_are_bound_without_a_table():
         rows.insert(rnd.randrange(len(rows)), -n - 1)
     found = align(stored, rows)
     assert 4900 == sum(place is not None for place in found)
-    assert all(place is None or stored[place] == row for place, row in zip(found, rows, strict=True))
+    assert all(
+        place is None or stored[place] == row for place, row in zip(found, rows, strict=True)
+    )

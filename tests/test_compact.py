@@ -35,7 +35,11 @@ def said(text, **kw):
 
 def called(*ids, size=20):
     calls = [
-        {"id": each, "type": "function", "function": {"name": "run", "arguments": json.dumps({"command": "x" * size})}}
+        {
+            "id": each,
+            "type": "function",
+            "function": {"name": "run", "arguments": json.dumps({"command": "x" * size})},
+        }
         for each in ids
     ]
     return {"role": "assistant", "content": "", "tool_calls": calls}
@@ -49,7 +53,10 @@ def talk(turns, first=1, words=60):
     return [
         row
         for n in range(first, first + turns)
-        for row in (user(f"question {n} " + "why " * words), said(f"answer {n} " + "because " * words))
+        for row in (
+            user(f"question {n} " + "why " * words),
+            said(f"answer {n} " + "because " * words),
+        )
     ]
 
 
@@ -60,7 +67,12 @@ class Conversation:
         self.store = open_store("memory:")
         self.ledger = Ledger(self.store, self.store.open_session("s"))
         self.window, self.threshold = window, int(window * 0.75)
-        self.options = {"settings": Settings(), "current": None, "force": False, "stamp": False} | options
+        self.options = {
+            "settings": Settings(),
+            "current": None,
+            "force": False,
+            "stamp": False,
+        } | options
         self.live: list = []
         self.sent: list = []
         self.passes = 0
@@ -105,7 +117,9 @@ class Conversation:
         _, binding = self.ledger.bind(self.live)
         entries = self.store.entries(self.ledger.session.line)
         bodies = self.store.read([(e.id, 1) for e in entries])
-        assert [decode(m.body) for m in bodies] == [r for r in self.sent if r.get("role") != "system"]
+        assert [decode(m.body) for m in bodies] == [
+            r for r in self.sent if r.get("role") != "system"
+        ]
         assert not any(e.withdrawn for e in entries)
         assert 0 == self.store.totals().versions
         shown = [m for b in binding.bound for m in b.messages]
@@ -153,7 +167,9 @@ def test_the_names_in_a_summary_row_are_its_nodes_and_its_own():
 
 def test_a_name_in_a_conversation_is_escaped():
     """SUM-08: what a summary quotes cannot pass for a name of ours."""
-    talked = Conversation(summarizer=lambda r: "see [lcm 12345678] and [lcm abcdefab]", trusted=True)
+    talked = Conversation(
+        summarizer=lambda r: "see [lcm 12345678] and [lcm abcdefab]", trusted=True
+    )
     talked.say(*talk(30))
     names = MARK.findall(talked.compact().rows[0]["content"])
     assert not {"12345678", "abcdefab"} & set(names)
@@ -168,7 +184,9 @@ def test_no_message_uid_leaves_a_host_that_would_send_it():
         assert stamp == ("message_uid" in outcome.rows[0])
         if stamp:
             assert outcome.frame.uid == outcome.rows[0]["message_uid"]
-        assert {"role", "content"} == {k for row in outcome.rows for k in row if not k.startswith("_")} - {"message_uid"}
+        assert {"role", "content"} == {
+            k for row in outcome.rows for k in row if not k.startswith("_")
+        } - {"message_uid"}
 
 
 def test_kept_rows_lose_only_the_hosts_notes():
@@ -193,7 +211,9 @@ def test_many_passes_condense_and_lose_nothing():
     nodes = talked.store.nodes_on([1])
     assert [] == cycle(nodes)
     assert sum(map(len, layers(nodes))) == len(nodes)
-    assert {source.node for source in talked.store.nodes([talked.frame])[0].sources} <= {b.node.uid for b in outline(nodes)}
+    assert {source.node for source in talked.store.nodes([talked.frame])[0].sources} <= {
+        b.node.uid for b in outline(nodes)
+    }
 
 
 def test_a_pass_keeps_what_stood_in_front():
@@ -314,7 +334,11 @@ def test_a_pending_call_stays_at_the_end():
 
 def test_only_tool_rows_and_a_head_that_is_a_tool_row():
     """Lists that no host should send come back valid, or as they are."""
-    for rows in ([result(f"c{n}") for n in range(60)], [result("c0"), *talk(30)], [said("x " * 300) for _ in range(30)]):
+    for rows in (
+        [result(f"c{n}") for n in range(60)],
+        [result("c0"), *talk(30)],
+        [said("x " * 300) for _ in range(30)],
+    ):
         talked = Conversation()
         talked.say(*rows)
         talked.compact()
@@ -397,7 +421,12 @@ def test_leaves_go_over_whole_turns():
     talked = Conversation(window=32_000, settings=Settings(leaf_tokens=500, fresh_tail_tokens=0))
     rows = []
     for n in range(20):
-        rows += [user(f"look at file {n}"), called(f"c{n}"), result(f"c{n}", 8000 if n % 5 else 2000), said("seen")]
+        rows += [
+            user(f"look at file {n}"),
+            called(f"c{n}"),
+            result(f"c{n}", 8000 if n % 5 else 2000),
+            said("seen"),
+        ]
     talked.run(rows)
     assert talked.passes
     turns = {entry.id: entry.turn for entry in talked.store.entries(1)}
@@ -428,7 +457,16 @@ def test_a_node_is_its_content():
 
 def test_partners_and_cuts():
     """Results belong to the nearest open call of that id."""
-    rows = [called("a"), result("a"), called("a"), result("a"), user("x"), called("b"), user("y"), result("b")]
+    rows = [
+        called("a"),
+        result("a"),
+        called("a"),
+        result("a"),
+        user("x"),
+        called("b"),
+        user("y"),
+        result("b"),
+    ]
     assert {1: 0, 3: 2, 7: 5} == partners(rows)
     assert [False, True, False, True, False, False, True, True] == crossed(rows)
 
@@ -458,9 +496,22 @@ def conversation(rnd):
 def test_any_conversation_fits_and_nothing_is_lost(seed, window):
     """Random turns, steps, sizes and oddities: after every pass valid, within budget where it can be, complete."""
     rnd = random.Random(seed)
-    options = load_settings({"fresh_tail_tokens": rnd.choice([0, 200, 1000, 5000]), "condense_fanin": rnd.choice([2, 4])})
-    answer = json.dumps({"topic": "t", "hints": ["h"], "levels": {"15": "a", "50": "a b", "250": "a b c", "1000": "a b c d"}})
-    talked = Conversation(window=window, settings=options.settings, summarizer=lambda _: answer, trusted=True)
+    options = load_settings(
+        {
+            "fresh_tail_tokens": rnd.choice([0, 200, 1000, 5000]),
+            "condense_fanin": rnd.choice([2, 4]),
+        }
+    )
+    answer = json.dumps(
+        {
+            "topic": "t",
+            "hints": ["h"],
+            "levels": {"15": "a", "50": "a b", "250": "a b c", "1000": "a b c d"},
+        }
+    )
+    talked = Conversation(
+        window=window, settings=options.settings, summarizer=lambda _: answer, trusted=True
+    )
     talked.run(conversation(rnd))
     talked.check()
     if talked.passes and max(map(count_message, talked.sent)) < talked.threshold // 8:

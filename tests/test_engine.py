@@ -146,7 +146,11 @@ def test_every_attribute_of_the_contract_is_plain_and_settable(make):
 def open_files(folder):
     """Files in *folder* that this process has open (Linux)."""
     links = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
-    return [path for link in links if os.path.islink(link) and (path := os.readlink(link)).startswith(str(folder))]
+    return [
+        path
+        for link in links
+        if os.path.islink(link) and (path := os.readlink(link)).startswith(str(folder))
+    ]
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
@@ -176,7 +180,11 @@ def test_every_door_stores_and_none_doubles(make, home):
     assert 6 == messages(home)
     engine.compress(talk(4))
     assert 8 == messages(home)
-    for door in (engine.on_turn_complete, engine.compress, lambda rows: engine.on_session_end("s", rows)):
+    for door in (
+        engine.on_turn_complete,
+        engine.compress,
+        lambda rows: engine.on_session_end("s", rows),
+    ):
         door(copy.deepcopy(talk(4)))
     assert 8 == messages(home)
 
@@ -258,7 +266,9 @@ def test_a_branch_has_its_parents_messages(make):
     rows = talk(5)
     parent.ingest(rows)
     branch = make("b")
-    branch.bind_session_state(HostSessions(b={"parent_session_id": "p"}, p={"end_reason": None}), "b")
+    branch.bind_session_state(
+        HostSessions(b={"parent_session_id": "p"}, p={"end_reason": None}), "b"
+    )
     branch.on_session_start("b")
     assert 1 == branch.ingest([*copy.deepcopy(rows), user("another way")]).new
     assert 11 == ask(branch, "lcm_status")["messages"]
@@ -292,7 +302,9 @@ def test_another_home_is_another_database(make, home, tmp_path):
 
 def test_an_explicit_path_does_not_move(tmp_path, make):
     """db_path beats the setting, which beats the home."""
-    engine = make(session="", db_path=tmp_path / "given.db", settings={"database": str(tmp_path / "set.db")})
+    engine = make(
+        session="", db_path=tmp_path / "given.db", settings={"database": str(tmp_path / "set.db")}
+    )
     engine.on_session_start("s", hermes_home=str(tmp_path / "home"))
     assert tmp_path / "given.db" == engine.db_path
     other = make(session="", settings={"database": str(tmp_path / "set.db")})
@@ -330,7 +342,11 @@ def test_the_threshold_follows_the_model(make):
     engine = make()
     engine.update_from_response({"prompt_tokens": 5000})
     engine.update_model("big", 200_000, api_mode="responses", future=1)
-    assert (200_000, 150_000, 0) == (engine.context_length, engine.threshold_tokens, engine.last_prompt_tokens)
+    assert (200_000, 150_000, 0) == (
+        engine.context_length,
+        engine.threshold_tokens,
+        engine.last_prompt_tokens,
+    )
     engine.update_model("small", 32_000)
     assert 24_000 == engine.threshold_tokens
     engine.update_model("odd", 0)
@@ -395,7 +411,10 @@ def test_the_callers_summariser_is_used_and_its_failure_shown(make):
     """SUM-01: the pass succeeds by extraction, and says so."""
     engine = make(summarizer=lambda request: f"summary of {len(request.text)} characters")
     rows = talk(60)
-    assert "summary of" in engine.compress(rows, current_tokens=engine.count_tokens(rows))[0]["content"]
+    assert (
+        "summary of"
+        in engine.compress(rows, current_tokens=engine.count_tokens(rows))[0]["content"]
+    )
 
     def broken(request):
         raise TimeoutError
@@ -465,7 +484,9 @@ def test_two_agents_work_on_their_own_sessions_and_on_one(make):
         except Exception as error:  # noqa: BLE001 - shown below
             failures.append(error)
 
-    threads = [threading.Thread(target=work, args=each) for each in zip(engines, range(8), strict=True)]
+    threads = [
+        threading.Thread(target=work, args=each) for each in zip(engines, range(8), strict=True)
+    ]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     assert [] == failures
@@ -486,7 +507,9 @@ def test_two_agents_compact_the_same_rows_at_once(make):
     engines = [make(summarizer=slow) for _ in range(2)]
     out = {}
     threads = [
-        threading.Thread(target=lambda n=n, e=e: out.update({n: e.compress(rows, current_tokens=10**5)}))
+        threading.Thread(
+            target=lambda n=n, e=e: out.update({n: e.compress(rows, current_tokens=10**5)})
+        )
         for n, e in enumerate(engines)
     ]
     [thread.start() for thread in threads]
@@ -520,5 +543,8 @@ def test_one_instance_is_safe_from_many_threads(make):
     [thread.join() for thread in threads]
     engine.ingest(rows)
     assert [] == failures
-    assert (40, 0) == (ask(engine, "lcm_status")["messages"], ask(engine, "lcm_status")["withdrawn"])
+    assert (40, 0) == (
+        ask(engine, "lcm_status")["messages"],
+        ask(engine, "lcm_status")["withdrawn"],
+    )
     assert [] == engine.get_status()["problems"]

@@ -23,7 +23,12 @@ def said(text, **kw):
 
 def called(name, **kw):
     function = {"name": "read_file", "arguments": f'{{"path": "{name}"}}'}
-    return {"role": "assistant", "content": "", "tool_calls": [{"id": name, "type": "function", "function": function}], **kw}
+    return {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": name, "type": "function", "function": function}],
+        **kw,
+    }
 
 
 def result(name, text, **kw):
@@ -34,7 +39,10 @@ def talk(turns, first=1):
     return [
         row
         for n in range(first, first + turns)
-        for row in (user(f"question number {n}: " + "why " * 60), said(f"answer number {n}: " + "because " * 60))
+        for row in (
+            user(f"question number {n}: " + "why " * 60),
+            said(f"answer number {n}: " + "because " * 60),
+        )
     ]
 
 
@@ -65,7 +73,9 @@ def passed(ledger, rows, *, stamp=False, **kw):
     """*rows* after a pass that a window of 4,000 tokens forces."""
     _, binding = ledger.bind(rows)
     settings = kw.pop("settings", Settings())
-    request = PassRequest(settings, 4000, 3000, kw.pop("current", None), kw.pop("force", False), stamp, **kw)
+    request = PassRequest(
+        settings, 4000, 3000, kw.pop("current", None), kw.pop("force", False), stamp, **kw
+    )
     return compact(ledger.store, ledger.session.line, binding, request)
 
 
@@ -83,7 +93,9 @@ def test_a_restart_stores_only_what_is_new(ledger):
     """DED-01: the whole transcript comes back with one row more."""
     rows = talk(25)
     ledger.ingest(rows)
-    assert IngestReport(new=1, known=50) == again(ledger).ingest([*copy.deepcopy(rows), user("one more")])
+    assert IngestReport(new=1, known=50) == again(ledger).ingest(
+        [*copy.deepcopy(rows), user("one more")]
+    )
 
 
 def test_genuine_repeats_are_kept(ledger):
@@ -96,7 +108,9 @@ def test_genuine_repeats_are_kept(ledger):
 
 def test_system_rows_are_no_messages(ledger):
     """They pass through and are not counted."""
-    assert IngestReport(new=1) == ledger.ingest([{"role": "system", "content": "be good"}, user("hello"), "junk"])
+    assert IngestReport(new=1) == ledger.ingest(
+        [{"role": "system", "content": "be good"}, user("hello"), "junk"]
+    )
     assert [user("hello")] == stored(ledger)
 
 
@@ -133,7 +147,14 @@ def test_after_an_undo_new_turns_are_stored_and_numbered_on(ledger):
 
 def test_a_filtered_list_withdraws_nothing(ledger):
     """Throw-away agents send lists with rows left out; what is missing in the middle stays."""
-    rows = [user("read it"), called("c1"), result("c1", "text"), said("it says text"), user("thanks"), said("welcome")]
+    rows = [
+        user("read it"),
+        called("c1"),
+        result("c1", "text"),
+        said("it says text"),
+        user("thanks"),
+        said("welcome"),
+    ]
     ledger.ingest(rows)
     talk_only = [row for row in rows if row["role"] != "tool" and not row.get("tool_calls")]
     assert IngestReport(known=4) == again(ledger).ingest(talk_only)
@@ -145,7 +166,9 @@ def test_a_stale_head_adds_nothing_and_the_next_list_brings_all_back(ledger):
     rows = talk(50)
     ledger.ingest(rows)
     assert 0 == again(ledger).ingest(copy.deepcopy(rows[:6])).new
-    assert IngestReport(new=1, known=100) == again(ledger).ingest([*copy.deepcopy(rows), user("next")])
+    assert IngestReport(new=1, known=100) == again(ledger).ingest(
+        [*copy.deepcopy(rows), user("next")]
+    )
     assert 101 == len(stored(ledger))
 
 
@@ -170,7 +193,12 @@ def test_a_reply_that_was_seen_first_stands_behind_its_prompt(ledger):
 
 def test_restored_rows_are_the_same_messages(ledger):
     """An older host strips, drops reasoning and adds a timestamp when it restores."""
-    rows = [user("  hello \n"), said("thinking about it  ", reasoning="long thoughts"), called("c"), result("c", " out ")]
+    rows = [
+        user("  hello \n"),
+        said("thinking about it  ", reasoning="long thoughts"),
+        called("c"),
+        result("c", " out "),
+    ]
     ledger.ingest(rows)
     restored = [
         user("hello", timestamp=1.0),
@@ -184,7 +212,12 @@ def test_restored_rows_are_the_same_messages(ledger):
 
 def test_flattened_content_is_known_and_the_rich_one_stays(ledger):
     """Parts become text when a host restores; the image is not lost by it."""
-    rich = user([{"type": "text", "text": "look at this"}, {"type": "image_url", "image_url": {"url": "data:x"}}])
+    rich = user(
+        [
+            {"type": "text", "text": "look at this"},
+            {"type": "image_url", "image_url": {"url": "data:x"}},
+        ]
+    )
     ledger.ingest([rich, said("nice")])
     assert IngestReport(known=2) == again(ledger).ingest([user("look at this"), said("nice")])
     assert [rich, said("nice")] == stored(ledger)
@@ -212,7 +245,9 @@ def test_a_masked_row_is_a_version(ledger):
 def test_a_decorated_row_is_the_same_message(ledger):
     """Notes before and behind."""
     rows = talk(2)
-    rows[2] = user("Please fix the parser so that it reads an empty file without a crash, and add a test.")
+    rows[2] = user(
+        "Please fix the parser so that it reads an empty file without a crash, and add a test."
+    )
     ledger.ingest(rows)
     for note in (f"[note]\n\n{rows[2]['content']}", f"{rows[2]['content']}\n\n[another note]"):
         noted = [*rows[:2], user(note), rows[3]]
@@ -273,9 +308,20 @@ def test_an_edit_in_the_middle_is_a_revision(ledger):
 
 def test_reused_call_ids_are_paired_by_position(ledger):
     """One adapter uses the same id 87 times."""
-    rows = [row for n in range(6) for row in (user(f"do {n}"), called("call_0"), result("call_0", f"out {n}"), said(f"did {n}"))]
+    rows = [
+        row
+        for n in range(6)
+        for row in (
+            user(f"do {n}"),
+            called("call_0"),
+            result("call_0", f"out {n}"),
+            said(f"did {n}"),
+        )
+    ]
     assert IngestReport(new=24) == ledger.ingest(rows)
-    assert IngestReport(new=1, known=24) == again(ledger).ingest([*copy.deepcopy(rows), user("more")])
+    assert IngestReport(new=1, known=24) == again(ledger).ingest(
+        [*copy.deepcopy(rows), user("more")]
+    )
     assert [*rows, user("more")] == stored(ledger)
 
 
@@ -336,7 +382,9 @@ def test_a_uid_that_comes_later_is_taken_over(ledger):
     for n, row in enumerate(rows, 1):
         row["message_uid"] = f"{n:032x}"
     assert IngestReport(known=6) == ledger.ingest(rows)
-    assert [f"{n:032x}" for n in range(1, 7)] == [e.uid for e in ledger.store.entries(ledger.session.line)]
+    assert [f"{n:032x}" for n in range(1, 7)] == [
+        e.uid for e in ledger.store.entries(ledger.session.line)
+    ]
     assert 6 == len(ledger.store.known(minted))
     assert 6 == ledger.store.totals().messages
 
@@ -354,11 +402,21 @@ def test_absorbed_uids_name_the_survivor(ledger):
     """A host's fold says whom it took in."""
     rows = with_uids([user("a"), user("b"), said("c")])
     ledger.ingest(rows)
-    folded = [{**rows[0], "content": "a\n\nb", "_absorbed_message_uids": [rows[1]["message_uid"]]}, rows[2]]
+    folded = [
+        {**rows[0], "content": "a\n\nb", "_absorbed_message_uids": [rows[1]["message_uid"]]},
+        rows[2],
+    ]
     report, binding = again(ledger).bind(folded)
     assert IngestReport(known=2) == report
     assert 2 == len(binding.bound[0].messages)
-    unseen = [{**folded[0], "content": "a\n\nb\n\nd", "_absorbed_message_uids": [rows[1]["message_uid"], "d" * 32]}, rows[2]]
+    unseen = [
+        {
+            **folded[0],
+            "content": "a\n\nb\n\nd",
+            "_absorbed_message_uids": [rows[1]["message_uid"], "d" * 32],
+        },
+        rows[2],
+    ]
     again(ledger).ingest(unseen)
     assert "d" * 32 in ledger.store.known(["d" * 32])
 

@@ -24,7 +24,7 @@ def said(text):
     return {"role": "assistant", "content": text}
 
 
-BIG = "".join(f"line {n} é \\ \"quoted\" 讨论\n" for n in range(4000))
+BIG = "".join(f'line {n} é \\ "quoted" 讨论\n' for n in range(4000))
 ROWS = [
     user("We deploy the zebra service on Tuesdays."),
     said("Noted: zebra goes out on Tuesdays."),
@@ -44,7 +44,12 @@ SUMMARY = json.dumps(
     {
         "topic": "animals and settings",
         "hints": ["zebra", "retries"],
-        "levels": {"15": "one", "50": "two words", "250": "three words here", "1000": "all of four words"},
+        "levels": {
+            "15": "one",
+            "50": "two words",
+            "250": "three words here",
+            "1000": "all of four words",
+        },
         "sufficient_tokens": 250,
     }
 )
@@ -55,9 +60,15 @@ def desk(request, tmp_path):
     store = open_store("memory:" if request.param == "memory" else tmp_path / "lcm.db")
     session = store.open_session("s")
     ledger = Ledger(store, session)
-    filler = [row for n in range(40) for row in (user(f"talk {n} " + "on " * 80), said(f"reply {n} " + "and " * 80))]
+    filler = [
+        row
+        for n in range(40)
+        for row in (user(f"talk {n} " + "on " * 80), said(f"reply {n} " + "and " * 80))
+    ]
     _, binding = ledger.bind([*ROWS, *filler])
-    request = PassRequest(Settings(), 8000, 6000, None, False, False, lambda _: SUMMARY, trusted=True)
+    request = PassRequest(
+        Settings(), 8000, 6000, None, False, False, lambda _: SUMMARY, trusted=True
+    )
     compact(store, session.line, binding, request)
     yield Desk(store, session, Settings())
     store.close()
@@ -123,7 +134,16 @@ def test_results_have_the_pinned_shape_and_can_be_expanded(desk):
     """SRCH-17: every uid of an answer opens."""
     answer = ask(desk, "lcm_grep", query="zebra tuesdays")
     for each in answer["results"]:
-        assert {"uid", "kind", "role", "turn", "time", "snippet", "covered_by", "score"} <= each.keys()
+        assert {
+            "uid",
+            "kind",
+            "role",
+            "turn",
+            "time",
+            "snippet",
+            "covered_by",
+            "score",
+        } <= each.keys()
         assert "error" not in ask(desk, "lcm_expand", uid=each["uid"])
         if each["covered_by"]:
             assert "zebra" in json.dumps(ask(desk, "lcm_expand", uid=each["covered_by"][:8]))
@@ -136,7 +156,9 @@ def test_exact_folds_nothing_and_counts_all(desk):
     assert 3 == len(answer["results"])
     seen = [each["uid"] for each in answer["results"]]
     while answer["cursor"]:
-        answer = ask(desk, "lcm_grep", query="TALK 1", mode="exact", limit=3, cursor=answer["cursor"])
+        answer = ask(
+            desk, "lcm_grep", query="TALK 1", mode="exact", limit=3, cursor=answer["cursor"]
+        )
         seen += [each["uid"] for each in answer["results"]]
     assert 11 == len(seen) == len(set(seen))
 
@@ -150,7 +172,9 @@ def test_regex_works_and_explains_itself(desk):
 
 def test_filters(desk):
     """SRCH-11, SRCH-12: by role and tool, before the limit."""
-    assert {"tool"} == {each["role"] for each in ask(desk, "lcm_grep", query="line quoted", role="tool")["results"]}
+    assert {"tool"} == {
+        each["role"] for each in ask(desk, "lcm_grep", query="line quoted", role="tool")["results"]
+    }
     by_tool = ask(desk, "lcm_grep", query="line config", tool="read_file")["results"]
     assert {"tool", "assistant"} == {each["role"] for each in by_tool}
     assert 0 == ask(desk, "lcm_grep", query="zebra", until="2001-01-01")["total"]
@@ -188,7 +212,9 @@ def test_scope_is_the_session_unless_all_is_asked_for(desk):
 
 def test_unknown_arguments_are_named(desk):
     """UX-05."""
-    assert ["session_scope"] == ask(desk, "lcm_grep", query="zebra", session_scope="x")["ignored_arguments"]
+    assert ["session_scope"] == ask(desk, "lcm_grep", query="zebra", session_scope="x")[
+        "ignored_arguments"
+    ]
 
 
 def pages(desk, uid, **args):
@@ -213,7 +239,10 @@ def pages(desk, uid, **args):
 def test_raw_pages_join_to_the_messages_byte_for_byte(desk):
     """UX-02: under any node, at any depth, also for a message larger than a page."""
     (line,) = desk.lines
-    bodies = {m.uid: decode(m.body) for m in desk.store.read([(e.id, 0) for e in desk.store.entries(line)])}
+    bodies = {
+        m.uid: decode(m.body)
+        for m in desk.store.read([(e.id, 0) for e in desk.store.entries(line)])
+    }
     for node in desk.store.nodes_on([line], kinds=("leaf", "condensed", "frame")):
         expected = [m.uid for m in desk.store.read(desk.store.stands_for(node.uid))]
         joined = pages(desk, node.uid)
@@ -229,11 +258,15 @@ def test_a_message_larger_than_a_page_that_is_no_string(desk):
     """Its canonical JSON, in pieces."""
     rows = [{"role": "user", "content": [{"type": "text", "text": BIG}]}]
     Ledger(desk.store, desk.store.open_session("big")).ingest(rows)
-    (found,) = ask(desk, "lcm_grep", query="line 3999", mode="exact", scope="all", role="user")["results"]
+    (found,) = ask(desk, "lcm_grep", query="line 3999", mode="exact", scope="all", role="user")[
+        "results"
+    ]
     assert encode(rows[0]).decode() == pages(desk, found["uid"])[found["uid"]]["json"]
 
 
-@pytest.mark.parametrize("uid", ["", None, 12, -1, "zzz", "node 12", [], {}, "\ud83d", "f" * 32, "[lcm ffffffff]"])
+@pytest.mark.parametrize(
+    "uid", ["", None, 12, -1, "zzz", "node 12", [], {}, "\ud83d", "f" * 32, "[lcm ffffffff]"]
+)
 def test_a_wrong_uid_is_explained(desk, uid):
     """UX-03: an answer that says what to do, always JSON."""
     for tool in ("lcm_expand", "lcm_describe"):
@@ -290,13 +323,22 @@ def test_describe_names_levels_and_hints(desk):
 def test_history_by_turns(desk):
     """1-indexed, inclusive; an end past the last is no error."""
     answer = ask(desk, "retrieve_conversation_history", start_turn=1, end_turn=1)
-    assert [ROWS[0]["content"], ROWS[1]["content"]] == [each["content"] for each in answer["messages"]]
+    assert [ROWS[0]["content"], ROWS[1]["content"]] == [
+        each["content"] for each in answer["messages"]
+    ]
     assert [1, 1] == [each["turn"] for each in answer["messages"]]
     last = ask(desk, "retrieve_conversation_history", start_turn="44", end_turn=10**30)
     assert 2 == len(last["messages"])
-    brief = ask(desk, "retrieve_conversation_history", start_turn=1, end_turn=9, detail_level="brief")
+    brief = ask(
+        desk, "retrieve_conversation_history", start_turn=1, end_turn=9, detail_level="brief"
+    )
     assert list(range(1, 10)) == [each["turn"] for each in brief["messages"]]
-    for wrong in ({"start_turn": 0, "end_turn": 1}, {"start_turn": 3, "end_turn": 1}, {"start_turn": "x", "end_turn": 1}, {"start_turn": 1}):
+    for wrong in (
+        {"start_turn": 0, "end_turn": 1},
+        {"start_turn": 3, "end_turn": 1},
+        {"start_turn": "x", "end_turn": 1},
+        {"start_turn": 1},
+    ):
         assert "hint" in ask(desk, "retrieve_conversation_history", **wrong)
 
 
@@ -318,7 +360,13 @@ def test_status_counts(desk):
 
 def test_wrong_calls_are_answered(desk):
     """HOST-04: never an exception."""
-    for name, args in (("nope", {}), ("lcm_grep", None), ("lcm_grep", []), ("lcm_grep", "x"), ("lcm_expand", {})):
+    for name, args in (
+        ("nope", {}),
+        ("lcm_grep", None),
+        ("lcm_grep", []),
+        ("lcm_grep", "x"),
+        ("lcm_expand", {}),
+    ):
         assert "error" in json.loads(call(desk, name, args))
 
 
@@ -332,7 +380,9 @@ def test_schemas_are_small_and_plain():
         assert "object" == parameters["type"]
         assert set(parameters["required"]) <= parameters["properties"].keys()
         assert all(isinstance(each["type"], str) for each in parameters["properties"].values())
-    assert "retrieve_conversation_history" not in {each["name"] for each in schemas(retrieval=False)}
+    assert "retrieve_conversation_history" not in {
+        each["name"] for each in schemas(retrieval=False)
+    }
 
 
 def test_a_damaged_index_is_said_and_searched_around(tmp_path):

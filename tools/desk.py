@@ -15,6 +15,9 @@ from .answers import ToolError
 
 __all__ = ["Desk", "Found"]
 
+#: Characters of a uid that are enough to name something.
+_SHORTEST = 6
+
 _UID = re.compile(r"(?:lcm[ :]+)?([0-9a-f]{6,32})(?:@(\d{1,6}))?", re.IGNORECASE)
 
 
@@ -73,7 +76,7 @@ class Desk:
     def _spellings(written: str) -> list[tuple[str, int]]:
         found = [(match[1].lower(), int(match[2] or 0)) for match in _UID.finditer(written)]
         whole = written.encode("utf-8", "replace").decode("utf-8")
-        return ([(whole, 0)] if whole and len(whole) >= 6 else []) + found
+        return ([(whole, 0)] if whole and len(whole) >= _SHORTEST else []) + found
 
     def _load(self, kind: str, uid: str, version: int) -> Found:
         if kind == "node":

@@ -144,7 +144,7 @@ def _told(desk: Desk, entries: list[Entry], wanted: str, cursor: Any) -> dict[st
         ) from None
     messages: list[dict[str, Any]] = []
     size = 0
-    for place, turn in enumerate(turns):
+    for turn in turns:
         if turn < at:
             continue
         inside = [entry for entry in entries if entry.turn == turn]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -27,6 +28,8 @@ _MOST_LIMIT = 50
 _POOL = 200
 #: A summary says in few words what its messages say in many, so its score runs higher.
 _NODE_WEIGHT = 0.5
+_SMALLEST_SNIPPET = 40
+_DATE = re.compile(r"\d{4}-?\d\d-?\d\d\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,30 +56,24 @@ def grep(
     query: Any,
     mode: Any = "auto",
     *,
-    role: Any = None,
-    tool: Any = None,
-    since: Any = None,
-    until: Any = None,
-    scope: Any = "session",
     limit: Any = 10,
     cursor: Any = None,
+    **filters: Any,
 ) -> dict[str, Any]:
-    """Messages and nodes that answer *query*, best first; see design for the shape."""
+    """Messages and nodes that answer *query*, best first.
+
+    *filters*: ``role``, ``tool``, ``since``, ``until`` and ``scope``, as in the tool's schema.
+
+    Raises:
+        ToolError: an argument cannot be understood.
+    """
     text = "" if query is None else str(query)
     if not text.strip():
         raise ToolError(
             "The query is empty.",
             "Say what to look for: a question, a name, a path, a phrase in quotes.",
         )
-    where = Filter(
-        lines=desk.lines
-        if _choice(scope, "scope", ("session", "all"), "session") == "session"
-        else None,
-        roles=_roles(role),
-        tool=str(tool).strip() if tool else "",
-        since=_time(since, "since"),
-        until=_time(until, "until", end=True),
-    )
+    where = _filter(desk, filters)
     ranking = _ranking(desk, text, _choice(mode, "mode", MODES, "auto"), where)
     start, newest = _position(cursor)
     numbers = [hit.message for hit in ranking.hits if hit.message is not None]
@@ -96,6 +93,18 @@ def grep(
 
 
 # arguments
+
+
+def _filter(desk: Desk, given: Mapping[str, Any]) -> Filter:
+    scope = _choice(given.get("scope"), "scope", ("session", "all"), "session")
+    tool = given.get("tool")
+    return Filter(
+        lines=desk.lines if scope == "session" else None,
+        roles=_roles(given.get("role")),
+        tool=str(tool).strip() if tool else "",
+        since=_time(given.get("since"), "since"),
+        until=_time(given.get("until"), "until", end=True),
+    )
 
 
 def _choice(value: Any, name: str, allowed: Sequence[str], default: str) -> str:
@@ -148,7 +157,7 @@ def _time(value: Any, name: str, *, end: bool = False) -> float | None:
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
-    return moment.timestamp() + (86_399.999 if end and len(text) <= 10 else 0)
+    return moment.timestamp() + (86_399.999 if end and _DATE.match(text) else 0)
 
 
 # searching
@@ -228,33 +237,27 @@ def _results(desk: Desk, hits: Sequence[Hit], needles: Sequence[str]) -> list[di
     room = max(budget * 4 // max(len(hits), 1) - 330, 80)
     while True:
         results = [
-            _of_message(
-                *rows[hit.message],
-                hit,
-                places.get(hit.message),
-                covers.get(hit.message),
-                needles,
-                room,
-            )
+            _of_message(rows[hit.message][0], hit, places.get(hit.message), covers.get(hit.message))
+            | {"snippet": snippet(searchable(rows[hit.message][1]), needles, room)}
             if hit.message is not None
             else _of_node(nodes[hit.node or ""], hit, needles, room)
             for hit in hits
         ]
-        if room <= 40 or count_text(to_json(results)) <= budget:
+        if room <= _SMALLEST_SNIPPET or count_text(to_json(results)) <= budget:
             return results
         room = room * 3 // 4
 
 
 def _of_message(
-    message: Message, row: dict[str, Any], hit: Hit, place: Entry | None, cover: str | None, needles: Sequence[str], room: int
-) -> dict[str, Any]:  # fmt: skip
+    message: Message, hit: Hit, place: Entry | None, cover: str | None
+) -> dict[str, Any]:
     result: dict[str, Any] = {
         "uid": message.uid,
         "kind": "message",
         "role": message.role,
         "turn": place.turn if place else None,
         "time": stamp(message.time),
-        "snippet": snippet(searchable(row), needles, room),
+        "snippet": "",
         "covered_by": cover,
         "score": round(hit.score, 3),
     }

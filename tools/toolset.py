@@ -156,6 +156,16 @@ def call(desk: Desk, name: str, args: Any) -> str:
         )
 
 
+def _parameters(name: str) -> Mapping[str, Any]:
+    found = (each["parameters"] for each in schemas(retrieval=True) if each["name"] == name)
+    parameters: Mapping[str, Any] | None = next(found, None)
+    if parameters is None:
+        raise ToolError(
+            f"There is no tool '{str(name)[:60]}'.", f"There are: {', '.join(_HANDLERS)}."
+        )
+    return parameters
+
+
 def failure(error: str, hint: str) -> str:
     """An error as a tool answers it."""
     return to_json({"error": error, "hint": hint})
