@@ -24,6 +24,8 @@ SUMMARY_MODEL = "scripted-summary"
 CHARS_PER_TOKEN = 4
 #: What a summary keeps of one line.
 LONGEST_LINE = 160
+#: Whose words a topic is taken from, in this order.
+SPEAKERS = ("user", "assistant")
 
 Message = Mapping[str, Any]
 
@@ -98,6 +100,13 @@ def summarise(text: str, max_chars: int = 900) -> str:
     return "\n".join(lines[i][:longest] for i in sorted(chosen))
 
 
+def topic_of(text: str) -> str:
+    """What a person said first, else what the agent did, else how it begins; eight words at most."""
+    spoken = (re.search(rf"^{who}: ([^.?!\n]+[.?!]?)", text, re.MULTILINE) for who in SPEAKERS)
+    first = next((found.group(1) for found in spoken if found), text)
+    return " ".join(first.split()[:8])
+
+
 def answer_summary(prompt: str) -> str:
     """The answer of a summary model: the JSON that the plugin asks for, made from its source.
 
@@ -110,8 +119,7 @@ def answer_summary(prompt: str) -> str:
     text = source.group(1)
     levels = {size: summarise(text, int(tokens) * 3) or text[:40] for size, tokens in sizes}
     named = list(dict.fromkeys(re.findall(r"\w+/[\w.-]+\w", text)))
-    first = re.search(r"^user: (.*)", text, re.MULTILINE)
-    topic = " ".join((first.group(1) if first else text).split()[:8])
+    topic = topic_of(text)
     answer = {"topic": topic, "hints": named[:4] or [topic], "levels": levels}
     return json.dumps({**answer, "sufficient_tokens": int(sizes[-1][0])}, ensure_ascii=False)
 

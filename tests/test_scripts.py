@@ -14,7 +14,7 @@ import pytest
 from lcm.demo import environment, story
 from lcm.demo.environment import Trouble
 from lcm.demo.install import copy_plugin, plugin_parts
-from lcm.demo.model import Call, Reply, Script, Turn, answer_summary, summarise
+from lcm.demo.model import Call, Reply, Script, Turn, answer_summary, summarise, topic_of
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "scripts"
@@ -224,3 +224,37 @@ def test_the_scripted_summary_depends_on_its_source():
     }
     assert answer["hints"][0] == "path/00"
     assert answer_summary("") != ""
+
+
+@pytest.mark.parametrize(
+    ("text", "topic"),
+    [
+        (
+            "user: Go through the log of night 1. Which relay stuck?",
+            "Go through the log of night 1.",
+        ),
+        (
+            "tool (read_file): {}\nassistant: It was relay 10; nothing else.",
+            "It was relay 10; nothing else.",
+        ),
+        ("tool (read_file): {}", "tool (read_file): {}"),
+    ],
+    ids=["a person", "the agent", "nobody"],
+)
+def test_the_scripted_topic_is_what_somebody_said(text, topic):
+    """A sentence of a person, or of the agent; a tool's raw output only where nobody spoke."""
+    assert topic_of(text) == topic
+
+
+def test_lcm_from_a_clone_names_everything_that_is_missing(tmp_path):
+    """A Python without the dependencies is passed over, and the line that helps names all of them."""
+    python = tmp_path / "python3"
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o755)
+    clone = tmp_path / "clone"
+    (clone / "scripts").mkdir(parents=True)
+    shutil.copy(SCRIPTS / "lcm", clone / "scripts" / "lcm")
+    done = run(clone / "scripts" / "lcm", "status", env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert done.returncode == 1
+    for wanted in environment.requirements(ROOT):
+        assert wanted.partition(">")[0] in done.stderr
