@@ -38,9 +38,11 @@ def register(ctx: Any) -> None:
         logging.getLogger(__name__).error(text)
         sys.stderr.write(f"{text}\n")  # hosts log a failed plugin where few look
         raise ImportError(text)
+    from .console import cli
+    from .host.plugin import Console
     from .host.plugin import register as register_all
 
-    register_all(ctx)
+    register_all(ctx, Console(cli.setup_parser, cli.run, cli.slash))
 
 
 def _missing() -> list[str]:

@@ -15,8 +15,8 @@ from .settings import Settings
 __all__ = ["Budget", "budget_for"]
 
 _TAIL_SHARE = 0.2
-_LEAF_SHARE = 1 / 16
-_LEAF_RANGE = (500, 8000)
+_LEAF_SHARE = 1 / 12
+_LEAF_RANGE = (1500, 8000)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,14 @@ while a summariser works.
 
 from __future__ import annotations
 
+import time as clock
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..storage.canon import decode
 from ..storage.protocol import Store
-from ..storage.records import Entry, Node
+from ..storage.records import Entry, Node, Pass
 from .budget import Budget, budget_for
 from .cascade import choose_levels
 from .condense import next_runs
@@ -68,11 +69,26 @@ class Outcome:
     before: int
     """Tokens of the list that came in."""
     after: int
+    rows_before: int = 0
     reason: str = ""
     """Why nothing changed."""
     frame: Node | None = None
     made: Sequence[Node] = field(default_factory=tuple)
     """Nodes that this pass made (not those it found)."""
+
+    def record(self, session: str) -> Pass:
+        """What is remembered of the pass."""
+        degraded = sum(bool(node.degraded) for node in self.made)
+        return Pass(
+            time=clock.time(),
+            session=session,
+            tokens_before=self.before,
+            tokens_after=self.after,
+            rows_before=self.rows_before,
+            rows_after=len(self.rows),
+            frame=self.frame.uid if self.frame else "",
+            detail={"made": len(self.made), "degraded": degraded},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +135,7 @@ def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> 
         overhead=measured - before,
         squeeze=before if request.force and measured < request.threshold_tokens else None,
     )
-    work = _Work(store, line, request, _scene(store, binding))
+    work = _Work(store, line, request, _scene(store, binding, sizes))
     best: Outcome | None = None
     for share in _TRIES:
         tried = work.run(rows, before, _narrowed(budget, share))
@@ -145,20 +161,20 @@ def _narrowed(budget: Budget, share: float) -> Budget:
     )
 
 
-def _scene(store: Store, binding: Binding) -> _Scene:
+def _scene(store: Store, binding: Binding, sizes: Sequence[int]) -> _Scene:
     at = max((n for n, bound in enumerate(binding.bound) if bound.frame), default=-1)
     frame: Node | None = None
     top: tuple[Node, ...] = ()
     if at >= 0:
         (frame,) = store.nodes([binding.bound[at].frame])
         top = tuple(store.nodes([source.node or "" for source in frame.sources]))
-    live = [
-        _Live(_alone(store, row, bound), bound)
-        for n, (row, bound) in enumerate(zip(binding.rows, binding.bound, strict=True))
-        if bound.kind == "system" or (bound.kind == "message" and n >= at)
-    ]
-    tokens = tuple(count_message(each.row) if isinstance(each.row, dict) else 0 for each in live)
-    return _Scene(frame, top, tuple(live), tokens)
+    live, tokens = [], []
+    for n, (row, bound) in enumerate(zip(binding.rows, binding.bound, strict=True)):
+        if bound.kind == "system" or (bound.kind == "message" and n >= at):
+            alone = _alone(store, row, bound)
+            live.append(_Live(alone, bound))
+            tokens.append(sizes[n] if alone is row else count_message(alone))
+    return _Scene(frame, top, tuple(live), tuple(tokens))
 
 
 def _alone(store: Store, row: Any, bound: Bound) -> Any:
@@ -174,7 +190,7 @@ class _Work:
 
     def __init__(self, store: Store, line: int, request: PassRequest, scene: _Scene) -> None:
         self.store, self.line, self.request, self.scene = store, line, request, scene
-        self.rows: dict[int, Any] = {}
+        self.rows = {each.bound.messages[0]: each.row for each in scene.live if each.bound.exact}
         voice = Voice(request.summarizer, request.trusted, request.focus, request.memory)
         self.maker = Maker(store, line, request.settings.target_token_levels, voice)
 
@@ -208,7 +224,9 @@ class _Work:
             return replace(unchanged, reason=f"the result would be invalid: {', '.join(broken)}")
         if frame is not None:
             self.store.put_node(frame)
-        return Outcome(result, changed=True, before=before, after=after, frame=frame)
+        return Outcome(
+            result, changed=True, before=before, after=after, rows_before=len(rows), frame=frame
+        )
 
     def _is_shown(self, frame: Node) -> bool:
         return self.scene.frame is not None and frame.uid == self.scene.frame.uid
@@ -263,11 +281,12 @@ class _Work:
         )
 
     def _read(self, items: Sequence[Item]) -> dict[int, Any]:
-        """The messages among *items* by number, each read once in a pass."""
+        """The messages among *items* by number: from the list where it has them to the letter."""
         entries = [item.entry for item in items if item.entry and item.entry.id not in self.rows]
         messages = self.store.read([(entry.id, entry.version) for entry in entries])
-        self.rows.update((message.id, decode(message.body)) for message in messages)
-        return self.rows
+        if not messages:
+            return self.rows
+        return {**self.rows, **{message.id: decode(message.body) for message in messages}}
 
     def _hole(self, top: Sequence[Node], seq: int | None) -> int | None:
         if seq is None:

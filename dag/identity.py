@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .messages import Row, calls_of, normal, role_of, text_of
+from .messages import Row, calls_identity, calls_of, media_of, normal, role_of, text_of
 
 __all__ = ["MARK", "STUB", "is_fold", "is_less", "likeness", "mark_of"]
 
@@ -31,6 +31,10 @@ def mark_of(uid: str) -> str:
 
 def is_less(old: Row, new: Row) -> bool:
     """Whether *new* says nothing that *old* does not: stripped, flattened, or our own stub of it."""
+    if calls_identity(old) != calls_identity(new):
+        return False
+    if media_of(new) not in ([], media_of(old)):
+        return False
     was, now = text_of(old), text_of(new)
     if len(now) > len(was):
         return False

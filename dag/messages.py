@@ -8,13 +8,13 @@ goes between two looks at the same message; it is neither stored nor compared.
 from __future__ import annotations
 
 import json
+import os
 import re
 import time as clock
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
-from uuid import UUID, uuid4
 
 from ..storage import canon
 from ..storage.records import Draft
@@ -24,12 +24,14 @@ from .tokens import count_message
 __all__ = [
     "KEY_BYTES",
     "absorbed_uids",
+    "calls_identity",
     "calls_of",
     "draft_of",
     "host_uid",
     "is_minted",
     "is_system",
     "key_of",
+    "media_of",
     "mint_uid",
     "normal",
     "role_of",
@@ -112,8 +114,8 @@ def absorbed_uids(row: Row) -> list[str]:
 
 def mint_uid() -> str:
     """A uid of our own: a UUID of version 8, which no host mints."""
-    number = uuid4().int & ~(0xF << 76) | (8 << 76)
-    return UUID(int=number).hex
+    digits = os.urandom(16).hex()
+    return f"{digits[:12]}8{digits[13:16]}{'89ab'[ord(digits[16]) % 4]}{digits[17:]}"
 
 
 def is_minted(uid: str) -> bool:
@@ -149,20 +151,31 @@ def key_of(row: Row) -> bytes:
     text = content if isinstance(content, str) else content_text(content)
     state = blake2b(digest_size=KEY_BYTES)
     state.update(str(row.get("role")).encode("utf-8", "surrogatepass"))
-    state.update(b"\0" + canon.pack_text(normal(text)))
-    exact = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_EXACT_BYTES)
+    words = normal(text)
+    state.update(b"\0" + canon.pack_text(words))
+    exact = blake2b(canon.pack_text(text) if text != words else b"", digest_size=_EXACT_BYTES)
     if not plain and content is not None:
-        media = (
-            [part for part in content if _is_media(part)] if isinstance(content, list) else content
-        )
+        media = media_of(row)
         data = canon.encode(media)
         state.update(b"\1" + data if media else b"")
         exact.update(canon.encode(content))
     if row.get("tool_calls") or row.get("tool_call_id"):
-        data = canon.encode([_call_identity(call) for call in calls_of(row)])
-        state.update(b"\2" + data + str(row.get("tool_call_id")).encode("utf-8", "surrogatepass"))
+        state.update(b"\2" + canon.encode(calls_identity(row)))
         exact.update(canon.encode(row.get("tool_calls")))
     return state.digest() + exact.digest()
+
+
+def media_of(row: Row) -> list[Any]:
+    """What of the content is no text: images, files."""
+    content = row.get("content")
+    if isinstance(content, list):
+        return [part for part in content if _is_media(part)]
+    return [] if content is None or isinstance(content, str) else [content]
+
+
+def calls_identity(row: Row) -> list[Any]:
+    """The calls that a row makes, and the one it answers, whatever the white space in them."""
+    return [*(_call_identity(call) for call in calls_of(row)), row.get("tool_call_id")]
 
 
 def _is_media(part: Any) -> bool:
@@ -188,9 +201,12 @@ def same_words(one: bytes, other: bytes) -> bool:
 
 def draft_of(row: Row, *, key: bytes, uid: str | None = None, time: float | None = None) -> Draft:
     """*row* as the store takes it, under the host's uid or a new one of ours."""
-    body = canon.encode({name: value for name, value in row.items() if name not in BOOKKEEPING})
+    uid = uid or host_uid(row) or mint_uid()
+    if not BOOKKEEPING.isdisjoint(row):
+        row = {name: value for name, value in row.items() if name not in BOOKKEEPING}
+    body = canon.encode(row)
     return Draft(
-        uid=uid or host_uid(row) or mint_uid(),
+        uid=uid,
         role=role_of(row),
         body=body,
         text=searchable(row),
@@ -217,6 +233,8 @@ def _time_of(row: Row) -> float | None:
 
 def _clean(text: str) -> str:
     """*text* without lone surrogates and NUL, for columns that are no payload."""
+    if text.isascii():
+        return text.replace("\0", "")
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
 
 

@@ -71,8 +71,13 @@ class Item:
 
 
 def source_key(items: Sequence[Item], levels: Sequence[int]) -> str:
-    """What was asked for: these sources, at these sizes."""
-    return digest(encode([[item.mark() for item in items], list(levels)])).hex()
+    """What was asked for: these sources, in this place of a line, at these sizes."""
+    place = (min(item.first_seq for item in items), max(item.last_seq for item in items))
+    return _asked([item.mark() for item in items], place, levels)
+
+
+def _asked(marks: Sequence[list[Any]], place: tuple[int, int], levels: Sequence[int]) -> str:
+    return digest(encode([list(marks), list(place), list(levels)])).hex()
 
 
 def uid_of(node: Node, marks: Sequence[list[Any]]) -> str:
@@ -83,6 +88,7 @@ def uid_of(node: Node, marks: Sequence[list[Any]]) -> str:
         node.lifted,
         {str(level): text for level, text in node.texts.items()},
         [node.topic, list(node.hints), node.sufficient],
+        [node.first_seq, node.last_seq],  # a message may stand on another line too, elsewhere
         list(marks),
     ]
     return digest(encode(said)).hex()
@@ -106,18 +112,18 @@ def asked_for(node: Node, marks: Sequence[list[Any]], levels: Sequence[int]) -> 
     """The source key that a stored *node* must have; *levels* are those it was made with."""
     if node.kind == "frame":
         return digest(encode([list(marks), "frame", node.line, node.lifted])).hex()
-    return digest(encode([list(marks), list(levels)])).hex()
+    return _asked(marks, (node.first_seq, node.last_seq), levels)
 
 
-def node_of(line: int, items: Sequence[Item], levels: Sequence[int], summary: Summary) -> Node:
-    """The node that stands for *items*, by *summary*."""
+def node_of(line: int, items: Sequence[Item], key: str, summary: Summary) -> Node:
+    """The node that stands for *items*, by *summary*; *key* is their source key."""
     kind = "condensed" if all(item.node for item in items) else "leaf"
     below = max((item.node.depth for item in items if item.node), default=-1)
     node = Node(
         uid="",
         kind=kind,
         line=line,
-        source_key=source_key(items, levels),
+        source_key=key,
         depth=below + 1 if kind == "condensed" else max(below, 0),
         texts=dict(summary.texts),
         topic=summary.topic,

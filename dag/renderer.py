@@ -27,7 +27,9 @@ __all__ = [
     "is_filler",
     "recognise",
     "render",
+    "rest_of",
     "summary_row",
+    "without_filler",
 ]
 
 HEAD = (
@@ -121,7 +123,7 @@ def recognise(
     content = row.get("content")
     text = content if isinstance(content, str) else text_of(row)
     uid = row.get("message_uid")
-    ours = normal(text[: 2 * len(HEAD)]).startswith(normal(HEAD))
+    ours = normal(text[: 2 * len(HEAD)]).startswith(HEAD)
     if not ours and not (isinstance(uid, str) and row.get(_FLAG)):
         return None
     names = [uid] if isinstance(uid, str) else []
@@ -143,3 +145,24 @@ def recognise(
 def _behind(text: str, frame: Node) -> str:
     """What stands behind the row's own name, its last words."""
     return text.partition(mark_of(frame.uid))[2].strip()
+
+
+def rest_of(row: Row, known: Recognised) -> Row | None:
+    """The message that a host merged behind a summary row."""
+    if not known.rest:
+        return None
+    return {name: value for name, value in row.items() if name not in _OURS} | {
+        "content": known.rest
+    }
+
+
+_OURS = frozenset({"_compressed_summary", "message_uid"})
+
+
+def without_filler(row: Row) -> Row | None:
+    """The message that a host merged behind our sentence."""
+    content = row.get("content")
+    rest = content.partition(FILLER)[2].strip() if isinstance(content, str) else ""
+    if not rest and not row.get("tool_calls"):
+        return None
+    return {name: value for name, value in row.items() if name not in _OURS} | {"content": rest}

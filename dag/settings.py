@@ -32,6 +32,19 @@ _REPLACED: Final = {
 _SOFT_SHARE: Final = 0.8  # of the threshold, as 0.60 is of 0.75
 _TARGET_SHARE: Final = 0.5  # of the threshold, about what 0.40 is of 0.75
 _LEAST_TARGET: Final = 0.02
+#: Keys that are read and checked, and that nothing acts on yet: a user must not believe otherwise.
+_NOT_YET: Final = frozenset(
+    {
+        "drift_detection_model",
+        "drift_window_size",
+        "embeddings",
+        "min_turns_before_compaction",
+        "redact",
+        "soft_threshold",
+        "state_updates",
+        "ui_verbosity",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +228,7 @@ class Settings:
     leaf_tokens: int | None = _key(
         None,
         _whole(1),
-        "Most tokens of messages under one summary; empty: a sixteenth of the window, 500 to 8000.",
+        "Most tokens of messages under one summary; empty: a twelfth of the window, 1500 to 8000.",
     )
     condense_fanin: int = _key(
         4, _whole(2), "Summaries that are condensed into one of the next depth."
@@ -246,6 +259,7 @@ class LoadedSettings:
     settings: Settings
     problems: tuple[Problem, ...]
     sources: Mapping[str, str]  #: key to "config" or "default"
+    inert: tuple[Problem, ...] = ()  #: keys that were set and that this version does not act on yet
 
 
 _FIELDS: Final[Mapping[str, Field[Any]]] = {item.name: item for item in fields(Settings)}
@@ -263,6 +277,7 @@ def load_settings(raw: object) -> LoadedSettings:
     A key without a value (``null``) means its default, and so does a threshold of 0 or false.
     """
     problems: list[Problem] = []
+    inert: list[Problem] = []
     given: dict[str, Any] = {}
     for key, value in _pairs(raw, problems):
         if key not in _FIELDS:
@@ -271,9 +286,16 @@ def load_settings(raw: object) -> LoadedSettings:
             parsed = _parse(key, value, problems)
             if parsed is not None:
                 given[key] = parsed
+                if key in _NOT_YET and parsed != _FIELDS[key].default:
+                    inert.append(_without_effect(key, value))
     settings = Settings(**_in_order(given, problems))
     sources = {name: "config" if name in given else "default" for name in _FIELDS}
-    return LoadedSettings(settings, tuple(problems), sources)
+    return LoadedSettings(settings, tuple(problems), sources, tuple(inert))
+
+
+def _without_effect(key: str, value: object) -> Problem:
+    text = f"{key}: this version does not act on it yet; nothing is changed by setting it"
+    return Problem(key, reprlib.repr(value), text, key)
 
 
 def _pairs(raw: object, problems: list[Problem]) -> list[tuple[str, Any]]:

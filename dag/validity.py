@@ -50,6 +50,10 @@ def crossed(rows: Sequence[Any]) -> list[bool]:
     return crossing
 
 
+_NO_USER_FIRST = "first row is not a user's"
+_ASSISTANT_LAST = "last row is an assistant's"
+
+
 def faults(rows: Sequence[Any]) -> Counter[str]:
     """What a strict provider would refuse, by kind, with how often it occurs."""
     found: Counter[str] = Counter()
@@ -67,10 +71,8 @@ def faults(rows: Sequence[Any]) -> Counter[str]:
         if index and role == talk[index - 1].get("role") and role in ("user", "assistant"):
             found[f"two {role} rows in a row"] += 1
     if talk:
-        found["first row is not a user's"] += talk[0].get("role") != "user"
-        found["last row is an assistant's"] += talk[-1].get("role") == "assistant" and not calls_of(
-            talk[-1]
-        )
+        found[_NO_USER_FIRST] += talk[0].get("role") != "user"
+        found[_ASSISTANT_LAST] += talk[-1].get("role") == "assistant" and not calls_of(talk[-1])
     return +found
 
 
@@ -81,4 +83,8 @@ def _parted(rows: Sequence[Row], call: int, result: int) -> bool:
 def new_faults(before: Sequence[Any], after: Sequence[Any]) -> list[str]:
     """Faults of *after* that *before* did not have, or had less often."""
     found = faults(after)
+    for end, kind in ((0, _NO_USER_FIRST), (-1, _ASSISTANT_LAST)):  # cheap to tell, and common
+        talk = [row for row in (before[:1] if end == 0 else before[-1:]) if not is_system(row)]
+        if found[kind] and talk and faults(talk)[kind]:
+            del found[kind]
     return sorted(found - faults(before)) if found else []

@@ -43,9 +43,9 @@ def report_compactions(engine: Any) -> None:
 
 def make_agent(db: Any) -> Any:
     """The agent as ``hermes chat`` makes it, without a terminal."""
-    from hermes_cli.config import load_config  # type: ignore[import-not-found]
-    from hermes_cli.runtime_provider import resolve_runtime_provider  # type: ignore[import-not-found]
-    from hermes_cli.tools_config import _get_platform_tools  # type: ignore[import-not-found]
+    from hermes_cli.config import load_config
+    from hermes_cli.runtime_provider import resolve_runtime_provider
+    from hermes_cli.tools_config import _get_platform_tools
     from run_agent import AIAgent  # type: ignore[import-not-found]
 
     config = load_config()

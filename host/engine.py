@@ -1,14 +1,12 @@
 """The engine that Hermes calls: a shell over the store, which is the truth.
 
-The host may copy it, drop it, time it out or start it again at any moment
-without harm: what matters is on disk when a call returns. No exception of
-ours reaches the host; what failed is logged, and shown by the status.
+The host may copy, drop, time out or restart it at any moment without harm:
+what matters is on disk when a call returns. What fails is logged and shown.
 """
 
 from __future__ import annotations
 
 import logging
-import time as clock
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,11 +17,12 @@ from ..dag.settings import LoadedSettings, Settings
 from ..dag.summarizer import Summarizer
 from ..dag.tokens import IMAGE_TOKENS, count_message
 from ..storage.errors import StoreError
-from ..storage.records import Pass
 from ..tools.desk import Desk
 from ..tools.toolset import call, failure, schemas
 from . import hermes
 from .base import ContextEngine
+from .facts import engine_facts
+from .failures import Failures, said_by
 from .hooks import Family
 from .sessions import Attachment, SettingsSource
 from .surface import COUNTERS, START
@@ -31,6 +30,10 @@ from .surface import COUNTERS, START
 __all__ = ["LCMEngine"]
 
 _log = logging.getLogger(__name__)
+
+_BLOCKED = (
+    "lcm has made the context as small as it can; it tries again when the conversation has grown"
+)
 
 
 class LCMEngine(ContextEngine):
@@ -44,7 +47,7 @@ class LCMEngine(ContextEngine):
             summary, in place of the host's model.
     """
 
-    # Looked up on the class: hosts ask before there is an instance.
+    # Hosts look these up on the class.
     protect_first_n = 0
     protect_last_n = 0
     emit_automatic_compaction_status = True
@@ -64,13 +67,11 @@ class LCMEngine(ContextEngine):
         self._attachment = Attachment(db_path, self._source)
         self._session_id = ""
         self._family: Family | None = None
-        self._failures: list[str] = []
-        self._blocked_at = 0
-        self._list_tokens = 0
+        self._failures = Failures()
+        self._blocked_at = self._list_tokens = 0
         self.context_length = context_length
-        self.threshold_percent = (
-            self.settings.threshold if settings is not None else Settings().threshold
-        )
+        start = Settings() if settings is None else self.settings
+        self.threshold_percent = start.threshold
         self.threshold_tokens = int(context_length * self.threshold_percent)
 
     # what it is
@@ -91,9 +92,11 @@ class LCMEngine(ContextEngine):
     @property
     def settings(self) -> Settings:
         """The settings in force; config.yaml is read at the first look."""
-        return self._load_settings().settings
+        return self.loaded_settings.settings
 
-    def _load_settings(self) -> LoadedSettings:
+    @property
+    def loaded_settings(self) -> LoadedSettings:
+        """The same with what was wrong with them."""
         loaded = self._source.load()
         if self.threshold_percent == Settings().threshold:  # the host has set no other
             self.threshold_percent = loaded.settings.threshold
@@ -132,7 +135,7 @@ class LCMEngine(ContextEngine):
 
     def on_session_start(self, session_id: str, **kwargs: Any) -> None:
         """The host begins a session, or goes on after a compaction."""
-        with self._guard("on_session_start"):
+        with self._failures.kept("on_session_start"):
             if home := kwargs.get("hermes_home"):
                 self._move(Path(home))
             length = kwargs.get("context_length")
@@ -151,7 +154,7 @@ class LCMEngine(ContextEngine):
         self, session_db: Any = None, session_id: str = "", **kwargs: Any
     ) -> None:
         """The host says which session this agent is on; an empty id detaches it."""
-        with self._guard("bind_session_state"):
+        with self._failures.kept("bind_session_state"):
             self._attachment.session_db = session_db
             self._bind(str(session_id or ""))
 
@@ -171,7 +174,7 @@ class LCMEngine(ContextEngine):
 
     def on_session_end(self, session_id: str, messages: Sequence[Any]) -> None:
         """Fires at every compaction too: one more chance to store, never an end."""
-        with self._guard("on_session_end"):
+        with self._failures.kept("on_session_end"):
             # A fork of the agent ends under the session's id without ever having been on it.
             if session_id in ("", None, self._session_id):
                 self._attachment.ingest(messages, self._session_id)
@@ -202,7 +205,7 @@ class LCMEngine(ContextEngine):
 
     def on_turn_complete(self, messages: Sequence[Any], usage: Any = None, **kwargs: Any) -> None:
         """A turn ended (newer hosts)."""
-        with self._guard("on_turn_complete"):
+        with self._failures.kept("on_turn_complete"):
             self._attachment.ingest(messages, self._session_id)
 
     # tokens
@@ -217,7 +220,7 @@ class LCMEngine(ContextEngine):
         api_mode: str = "", **kwargs: Any,
     ) -> None:  # fmt: skip
         """Another model or window: every budget follows."""
-        self._load_settings()
+        self.loaded_settings  # noqa: B018 - config.yaml may set the threshold
         self.model, self.base_url, self.api_key = model, base_url, api_key
         self.provider, self.api_mode = provider, api_mode
         if isinstance(context_length, int) and context_length > 0:
@@ -260,10 +263,7 @@ class LCMEngine(ContextEngine):
         if not self._session_id or tokens < self.threshold_tokens or self.threshold_tokens <= 0:
             return False, None
         if tokens < self._blocked_at:
-            return (
-                False,
-                "lcm has made the context as small as it can; it tries again when the conversation has grown",
-            )
+            return False, _BLOCKED
         return True, None
 
     # compaction
@@ -292,13 +292,11 @@ class LCMEngine(ContextEngine):
             if not outcome.changed:
                 _log.info("nothing was compacted: %s", outcome.reason)
                 return messages
-            ledger.store.record_pass(_pass_of(outcome, session_id, len(messages)))
+            ledger.store.record_pass(outcome.record(session_id))
         except Exception as error:  # an exception here would kill the turn
             self._last_compress_aborted = True
-            self._last_summary_error = (
-                str(error) if isinstance(error, StoreError) else type(error).__name__
-            )
-            self._note_failure("compress", error)
+            self._last_summary_error = said_by(error)
+            self._failures.note("compress", error)
             return messages
         return list(outcome.rows)
 
@@ -377,7 +375,7 @@ class LCMEngine(ContextEngine):
         except (
             Exception
         ) as error:  # a question may be answered although the newest turn could not be stored
-            self._note_failure("ingest before a tool call", error)
+            self._failures.note("ingest before a tool call", error)
         try:
             stored = self._attachment.stored()
         except StoreError as error:
@@ -386,73 +384,16 @@ class LCMEngine(ContextEngine):
             return failure(
                 "Nothing of this session is stored yet.", "Call again after the first turn."
             )
-        return call(Desk(*stored, self.settings, self._facts()), name, args)
+        return call(Desk(*stored, self.settings, engine_facts(self)), name, args)
 
     # status
 
     def get_status(self) -> dict[str, Any]:
         """The host's figures, and ours beside them."""
-        status: dict[str, Any] = dict(super().get_status())
-        return (
-            status
-            | {"engine": self.name, "session": self._session_id, "database": str(self.db_path)}
-            | self._facts()
-        )
+        ours = {"engine": self.name, "session": self._session_id, "database": str(self.db_path)}
+        return {**super().get_status(), **ours, **engine_facts(self)}
 
-    def _facts(self) -> dict[str, Any]:
-        problems = [
-            f"lcm.{problem.key}: {problem.message}" for problem in self._load_settings().problems
-        ]
-        return {
-            "window": self.context_length,
-            "threshold_tokens": self.threshold_tokens,
-            "target_tokens": int(self.settings.target * self.context_length),
-            "last_prompt_tokens": self.last_prompt_tokens,
-            "list_tokens": self._list_tokens,
-            "blocked": self.should_compress_info(self.threshold_tokens)[1]
-            if self._blocked_at
-            else None,
-            "problems": problems + self._failures[-5:],
-        }
-
-    # failures
-
-    def _guard(self, what: str) -> _Guard:
-        return _Guard(self, what)
-
-    def _note_failure(self, what: str, error: BaseException) -> None:
-        said = str(error) if isinstance(error, StoreError) else type(error).__name__
-        self._failures = [*self._failures[-19:], f"{clock.strftime('%H:%M:%S')} {what}: {said}"]
-        _log.error("lcm: %s failed: %s", what, said, exc_info=error)
-
-
-class _Guard:
-    """Lets no exception of ours into the host, and none go by in silence."""
-
-    def __init__(self, engine: LCMEngine, what: str) -> None:
-        self._engine, self._what = engine, what
-
-    def __enter__(self) -> None:
-        """Nothing to do."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if isinstance(error, Exception):
-            self._engine._note_failure(self._what, error)
-            return True
-        return False
-
-
-def _pass_of(outcome: Outcome, session_id: str, rows: int) -> Pass:
-    return Pass(
-        time=clock.time(),
-        session=session_id,
-        tokens_before=outcome.before,
-        tokens_after=outcome.after,
-        rows_before=rows,
-        rows_after=len(outcome.rows),
-        frame=outcome.frame.uid if outcome.frame else "",
-        detail={
-            "made": len(outcome.made),
-            "degraded": sum(bool(node.degraded) for node in outcome.made),
-        },
-    )
+    @property
+    def block_reason(self) -> str | None:
+        """Why a list over the threshold is left as it is at the moment."""
+        return _BLOCKED if self._blocked_at else None

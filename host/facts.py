@@ -1,4 +1,4 @@
-"""What only the host knows, for the status that a person reads."""
+"""What an engine adds to the store's own figures: budget, problems, and whether this Hermes uses it."""
 
 from __future__ import annotations
 
@@ -9,27 +9,41 @@ from . import hermes
 if TYPE_CHECKING:
     from .engine import LCMEngine
 
-__all__ = ["facts_of"]
+__all__ = ["engine_facts", "facts_of"]
+
+
+def engine_facts(engine: LCMEngine) -> dict[str, Any]:
+    """The engine's budget as it stands, and what went wrong in it."""
+    loaded = engine.loaded_settings
+    return {
+        "window": engine.context_length,
+        "threshold_tokens": engine.threshold_tokens,
+        "target_tokens": int(loaded.settings.target * engine.context_length),
+        "last_prompt_tokens": engine.last_prompt_tokens,
+        "list_tokens": engine._list_tokens,
+        "blocked": engine.block_reason,
+        "problems": [
+            *(
+                f"lcm.{problem.key}: {problem.message}"
+                for problem in (*loaded.problems, *loaded.inert)
+            ),
+            *engine._failures.recent(),
+        ],
+    }
 
 
 def facts_of(engine: LCMEngine) -> dict[str, Any]:
-    """Whether this Hermes uses the engine, and with which figures."""
+    """The same, and whether the host asks this engine at all."""
     selected = hermes.engine_selected()
     active = selected == engine.name
-    reason = (
-        ""
-        if active
-        else f"context.engine is '{selected}'; `hermes config set context.engine lcm` selects lcm"
-    )
-    status = engine.get_status()
-    return {
+    facts = engine_facts(engine)
+    if not engine._session_id:  # the figures of no model in particular
+        facts = {"problems": facts["problems"]}
+    return facts | {
         "engine_active": active,
-        "engine_reason": reason,
+        "engine_reason": ""
+        if active
+        else f"context.engine is '{selected}'; `hermes config set context.engine lcm` selects lcm",
         "compression_enabled": hermes.compression_enabled(),
-        "window": status["window"],
-        "threshold_tokens": status["threshold_tokens"],
-        "target_tokens": status["target_tokens"],
-        "last_prompt_tokens": status["last_prompt_tokens"],
         "compression_count": engine.compression_count,
-        "problems": status["problems"],
     }

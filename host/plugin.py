@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import logging
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from ..console.cli import run, setup_parser, slash
 from .engine import LCMEngine
 from .facts import facts_of
 from .hooks import Family
 
-__all__ = ["register"]
+__all__ = ["Console", "register"]
 
 _log = logging.getLogger(__name__)
 
 
-def register(context: Any) -> None:
+@dataclass(frozen=True, slots=True)
+class Console:
+    """What a person sees, handed in by the composition root."""
+
+    setup_parser: Callable[..., Any]
+    """Gives an argparse parser the verbs."""
+    run: Callable[..., Any]
+    """Carries out ``hermes lcm VERB``."""
+    slash: Callable[..., str]
+    """Answers ``/lcm VERB`` in chat."""
+
+
+def register(context: Any, console: Console) -> None:
     """Offer the engine, the hook, ``/lcm`` and ``hermes lcm`` to *context*.
 
     A new engine every time: hosts call this for each agent and for each
@@ -29,12 +43,14 @@ def register(context: Any) -> None:
     def command(raw_args: str = "") -> str:
         """``/lcm VERB …`` in chat."""
         serving = family.newest() or engine
-        return slash(
-            raw_args or "",
-            db_path=str(serving.db_path),
-            session=serving._session_id,
-            facts=facts_of(serving),
-        )
+        path, session = str(serving.db_path), serving._session_id
+        return console.slash(raw_args or "", db_path=path, session=session, facts=facts_of(serving))
+
+    def verb(args: Any) -> None:
+        """``hermes lcm VERB``; older hosts ignore what a handler returns."""
+        code = console.run(args, db_path=str(engine.db_path), facts=facts_of(engine))
+        if code:
+            sys.exit(code)
 
     _offer(
         context,
@@ -45,15 +61,15 @@ def register(context: Any) -> None:
         args_hint="status",
     )
     _offer(context, "register_hook", "post_llm_call", family.post_llm_call)
-
-    def verb(args: Any) -> Any:
-        """``hermes lcm VERB``."""
-        return run(args, facts=facts_of(engine))
-
     _offer(
-        context, "register_cli_command", "lcm", help="Lossless context management", setup_fn=setup_parser, handler_fn=verb,
+        context,
+        "register_cli_command",
+        "lcm",
+        help="Lossless context management",
+        setup_fn=console.setup_parser,
+        handler_fn=verb,
         description="What lcm keeps, what is in the context, and whether all of it is there.",
-    )  # fmt: skip
+    )
 
 
 def _offer(context: Any, method: str, *args: Any, **kwargs: Any) -> None:

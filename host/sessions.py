@@ -45,7 +45,7 @@ class SettingsSource:
         if self.loaded is None:
             raw = hermes.settings_section() if self.given is None else self.given
             self.loaded = load_settings(raw)
-            for problem in self.loaded.problems:
+            for problem in (*self.loaded.problems, *self.loaded.inert):
                 _log.warning("settings of lcm, %s: %s", problem.key, problem.message)
         return self.loaded
 

@@ -216,6 +216,9 @@ def _condition(where: Filter) -> tuple[str, list[object]]:
     if where.tool:
         parts.append("' ' || m.tool || ' ' LIKE '% ' || ? || ' %'")
         values.append(where.tool)
+    if where.without_tools:
+        parts.append(f"m.tool NOT IN ({','.join('?' * len(where.without_tools))})")
+        values += where.without_tools
     if where.since is not None:
         parts.append("m.time >= ?")
         values.append(where.since)

@@ -7,13 +7,15 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
+from .errors import StoreDamaged
 from .records import Node, Source
 from .uids import pack_uid, unpack_uid
 
 __all__ = ["by_source", "by_uid", "counts", "on_lines", "over", "put", "stands_for"]
 
 _PACKED = (
-    "topic", "hints", "sufficient", "first_seq", "last_seq", "first_turn", "last_turn", "messages", "lifted", "source_tokens",
+    "topic", "hints", "sufficient", "first_seq", "last_seq", "first_turn", "last_turn", "messages", "lifted",
+    "source_tokens",
 )  # fmt: skip
 _NODE = "SELECT id, uid, kind, line, source_key, depth, degraded, time, data FROM nodes "
 
@@ -70,7 +72,11 @@ def _load(sql: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[Node
             Source(message, version, None if source is None else unpack_uid(source), level)
             for message, version, source, level in edges
         )
-        rest = json.loads(data)
+        try:
+            rest = json.loads(data)
+        except ValueError as error:
+            name = unpack_uid(uid)
+            raise StoreDamaged(f"Node {name} is damaged. Run `hermes lcm verify`.") from error
         rest["texts"] = {int(level): text for level, text in rest["texts"].items()}
         rest["hints"] = tuple(rest["hints"])
         nodes.append(

@@ -316,6 +316,7 @@ class MemoryStore:
             (where.lines is None or any(self.placed(line, [number]) for line in where.lines))
             and (not where.roles or kept.drafts[0].role in where.roles)
             and (not where.tool or where.tool in kept.drafts[-1].tool.split(" "))
+            and kept.drafts[-1].tool not in where.without_tools
             and (where.since is None or kept.time >= where.since)
             and (where.until is None or kept.time <= where.until)
         )

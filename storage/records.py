@@ -156,6 +156,8 @@ class Filter:
     tool: str = ""
     since: float | None = None
     until: float | None = None
+    without_tools: tuple[str, ...] = ()
+    """Leave out calls and results of these tools."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,7 +195,7 @@ class SqliteStore:
                 entry
                 for part in _parts(wanted)
                 for entry in log_tables.entries(
-                    sql, f"e.line = ? AND e.message IN ({_marks(part)})", [line, *part]
+                    sql, f"+e.line = ? AND e.message IN ({_marks(part)})", [line, *part]
                 )
             ]
         return sorted(found, key=lambda entry: entry.seq)

@@ -102,6 +102,8 @@ def _flat(value: Mapping[str, Any]) -> str:
 
 def tool_names(message: Mapping[str, Any]) -> tuple[str, ...]:
     """Names of the tools that *message* calls, or of the one that it is a result of."""
+    if message.keys() <= _PLAIN:
+        return ()
     name = message.get("tool_name") or (
         message.get("name") if message.get("role") == "tool" else None
     )

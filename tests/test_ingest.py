@@ -284,6 +284,50 @@ def test_a_new_request_with_the_same_short_answer_is_no_edit(ledger):
     assert 0 == ledger.store.totals().versions
 
 
+def test_an_empty_list_says_nothing(ledger):
+    """Throw-away agents end with [], or with system rows alone."""
+    rows = talk(2)
+    ledger.ingest(rows)
+    for each in ([], [{"role": "system", "content": "x"}]):
+        assert IngestReport() == ledger.ingest(each)
+        assert IngestReport() == again(ledger).ingest(each)
+    assert IngestReport(known=4) == ledger.ingest(rows)
+
+
+def test_another_call_without_words_is_another_message(ledger):
+    """After an undo a call with no text is not the withdrawn call with no text."""
+    head = [user("first question about the disk"), said("a long and distinct answer, " * 9)]
+    ledger.ingest(
+        [*head, user("delete old logs"), called("c1"), result("c1", "gone"), said("deleted")]
+    )
+    new = [
+        *head,
+        user("show me the weather"),
+        called("w1"),
+        result("w1", "sunny"),
+        said("it is sunny"),
+    ]
+    assert IngestReport(new=4, known=2, withdrawn=4) == ledger.ingest(new)
+    assert new == stored(ledger)
+
+
+def test_changed_arguments_are_a_version(ledger):
+    """The same call id with other arguments: both are kept."""
+    rows = with_uids([user("do it"), called("c1"), result("c1", "done"), said("ok")])
+    ledger.ingest(rows)
+    changed = copy.deepcopy(rows)
+    changed[1]["tool_calls"][0]["function"]["arguments"] = "{}"
+    assert IngestReport(known=3, revised=1) == again(ledger).ingest(changed)
+
+
+def test_a_picture_that_comes_later_is_a_version(ledger):
+    """More than was stored is never taken for less."""
+    ledger.ingest(with_uids([user("look"), said("at what?")]))
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    seen = with_uids([user([{"type": "text", "text": "look"}, picture]), said("at what?")])
+    assert IngestReport(known=1, revised=1) == again(ledger).ingest(seen)
+
+
 def test_folded_rows_stand_for_all_their_messages(ledger):
     """A host merges neighbours into one row: known, and nothing is withdrawn."""
     rows = [user("first"), user("second"), said("a"), said("b"), user("third")]
@@ -349,7 +393,8 @@ def test_anything_can_be_a_message(ledger):
         user(None), user(""), user([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]),
         user("bad \ud83d"), said("nul \0 here", **{"x-\ud83d": ["\ud83d", {"k": None}]}),
         {"role": "assistant", "content": None, "tool_calls": None},
-        {"role": "assistant", "content": [], "tool_calls": [{"id": None, "function": {"name": "\ud83d", "arguments": "{\ud83d"}}]},
+        {"role": "assistant", "content": [],
+         "tool_calls": [{"id": None, "function": {"name": "\ud83d", "arguments": "{\ud83d"}}]},
         {"role": "tool", "tool_call_id": None, "content": {"a": 1}}, {"role": "weird", "content": 7}, {},
     ]  # fmt: skip
     assert len(rows) == ledger.ingest(rows).new
@@ -505,6 +550,34 @@ def test_a_pass_thrown_away_costs_nothing(ledger):
     assert count == len(calls)
     assert first.rows == second.rows
     assert () == second.made
+
+
+def test_a_lifted_message_that_comes_back_is_known(ledger):
+    """A list that stops just before it, then the whole list: stored once."""
+    rows = [user("the one task")]
+    for n in range(60):
+        rows += [called(f"c{n}"), result(f"c{n}", "out " * 60)]
+    out = list(passed(ledger, rows).rows)
+    assert user("the one task") == out[2]
+    for count in (1, 2, 3, 4, len(out)):
+        assert 0 == ledger.ingest(out[:count]).new
+        assert 0 == ledger.ingest(out).new
+    assert rows == stored(ledger)
+
+
+def test_a_message_on_two_lines_has_nodes_of_each(store):
+    """Two unrelated sessions share uids: each line's nodes stand in their own place."""
+    rows = with_uids(talk(12))
+    first, second = (Ledger(store, store.open_session(name)) for name in "ab")
+    passed(first, rows)
+    out = list(passed(second, [user("of my own"), said("yes"), *rows[8:]]).rows)
+    more = [*out, *with_uids(talk(30, first=50), start=1000)]
+    passed(second, more)
+    frames = store.nodes_on([second.session.line], kinds=("frame",))
+    last = store.entries(second.session.line)[-1].seq
+    assert all(node.last_seq <= last for node in frames)
+    under = [m for m, _ in store.stands_for(frames[-1].uid)]
+    assert under == [e.id for e in store.entries(second.session.line)][: len(under)]
 
 
 def test_undo_past_the_tail_after_a_pass(ledger):

@@ -296,3 +296,11 @@ def test_no_section_raises(raw):
     for key, default in DEFAULTS.items():
         if default is not None:
             assert type(getattr(settings, key)) is type(default)
+
+
+def test_a_setting_without_effect_is_reported():
+    """A user who sets ``redact: store`` must not believe that secrets are masked already."""
+    loaded = load_settings({"redact": "store", "threshold": 0.5, "state_updates": "ahead"})
+    assert ["redact"] == [problem.key for problem in loaded.inert]
+    assert () == loaded.problems
+    assert "store" == loaded.settings.redact

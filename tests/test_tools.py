@@ -25,14 +25,20 @@ def said(text):
 
 
 BIG = "".join(f'line {n} é \\ "quoted" 讨论\n' for n in range(4000))
+CALL = {
+    "id": "c1",
+    "type": "function",
+    "function": {"name": "read_file", "arguments": '{"path": "src/app/main_config.py"}'},
+}
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo"}}
 ROWS = [
     user("We deploy the zebra service on Tuesdays."),
     said("Noted: zebra goes out on Tuesdays."),
     user("Read the config, please."),
-    {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "src/app/main_config.py"}'}}]},
+    {"role": "assistant", "content": "", "tool_calls": [CALL]},
     {"role": "tool", "tool_call_id": "c1", "tool_name": "read_file", "content": BIG},
     said("It sets MAX_RETRIES = 7 and rate 100%."),
-    user([{"type": "text", "text": "a picture of giraffe42"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo"}}]),
+    user([{"type": "text", "text": "a picture of giraffe42"}, IMAGE]),
     said("A giraffe."),
     user("今天讨论记忆断裂的问题 shipped 🚀 today \0 behind"),
     said("Error 0x80070005 in C++ v1.2.3; ask user@example.com, don't wait."),
@@ -114,8 +120,24 @@ def test_grep_finds_it(desk, query, expected):
 
 @pytest.mark.parametrize(
     "query",
-    ['"unclosed', "NEAR(", "a:b", "-foo", "NOT", "cats OR", "***", "(x", "{x}", "^start", "#@!", "---", "\u3000x", "\ud83d", "x" * 60_000, "w " * 1100, 0, 404],
-)  # fmt: skip
+    [
+        *(
+            '"unclosed',
+            "NEAR(",
+            "a:b",
+            "-foo",
+            "NOT",
+            "cats OR",
+            "***",
+            "(x",
+            "{x}",
+            "^start",
+            "#@!",
+            "---",
+        ),
+        *("\u3000x", "\ud83d", "x" * 60_000, "w " * 1100, 0, 404),
+    ],
+)
 def test_no_query_is_an_error_of_ours(desk, query):
     """SRCH-02, SRCH-07, SRCH-16, SRCH-18: always an answer in the pinned shape."""
     answer = ask(desk, "lcm_grep", query=query)
@@ -161,6 +183,32 @@ def test_exact_folds_nothing_and_counts_all(desk):
         )
         seen += [each["uid"] for each in answer["results"]]
     assert 11 == len(seen) == len(set(seen))
+
+
+def test_a_search_does_not_find_itself_first(desk):
+    """The call holds the query word for word, and earlier answers repeat what they found."""
+    call = {
+        "id": "g",
+        "type": "function",
+        "function": {"name": "lcm_grep", "arguments": '{"query": "zebra tuesdays"}'},
+    }
+    rows = [
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {
+            "role": "tool",
+            "tool_call_id": "g",
+            "tool_name": "lcm_grep",
+            "content": "zebra tuesdays zebra",
+        },
+    ]
+    Ledger(desk.store, desk.store.open_session("mine")).ingest(rows)
+    everywhere = ask(desk, "lcm_grep", query="zebra tuesdays", scope="all")["results"]
+    assert not any("lcm_grep" in each["snippet"] for each in everywhere)
+    exact = ask(desk, "lcm_grep", query="zebra", mode="exact", scope="all")
+    assert 4 == exact["total"]
+    assert ["user", "assistant"] == sorted(
+        (each["role"] for each in exact["results"][:2]), reverse=True
+    )
 
 
 def test_regex_works_and_explains_itself(desk):

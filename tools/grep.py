@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from ..dag.tokens import count_text
@@ -24,6 +25,13 @@ __all__ = ["MODES", "grep"]
 
 MODES = ("auto", "exact", "regex", "fuzzy")
 _MOST_LIMIT = 50
+_OWN_TOOLS = (
+    "lcm_grep",
+    "lcm_expand",
+    "lcm_describe",
+    "lcm_status",
+    "retrieve_conversation_history",
+)
 #: Hits that are ranked for a question; the rest would not be read.
 _POOL = 200
 #: A summary says in few words what its messages say in many, so its score runs higher.
@@ -173,6 +181,14 @@ def _ranking(desk: Desk, text: str, mode: str, where: Filter) -> _Ranking:
     return _auto(desk, text, where)
 
 
+def _own_calls_last(where: Filter) -> list[Filter]:
+    """A search must not find itself first: its call holds the query word for word."""
+    if where.tool:
+        return [where]
+    mine = [replace(where, tool=name) for name in _OWN_TOOLS]
+    return [replace(where, without_tools=_OWN_TOOLS), *mine]
+
+
 def _auto(desk: Desk, text: str, where: Filter) -> _Ranking:
     terms = terms_of(text)
     try:
@@ -194,7 +210,9 @@ def _auto(desk: Desk, text: str, where: Filter) -> _Ranking:
 
 
 def _ranked(desk: Desk, words: Sequence[str], phrases: Sequence[str], where: Filter) -> list[Hit]:
-    hits = desk.store.search(words, phrases, where, _POOL)
+    """Messages and nodes by BM25; calls of our own tools and their results only repeat others."""
+    others = where if where.tool else replace(where, without_tools=_OWN_TOOLS)
+    hits = desk.store.search(words, phrases, others, _POOL)
     if not (where.roles or where.tool or where.since or where.until):
         lines = None if where.lines is None else desk.lineage
         nodes = desk.store.search_nodes(words, phrases, Filter(lines=lines), 10)
@@ -216,7 +234,8 @@ def _scan(desk: Desk, find: Any, search: _Search, mode: str) -> _Ranking:
     watch = Stopwatch()
     hits: dict[int, Hit] = {}
     note = ""
-    for number, version, text in desk.store.texts(search.where):
+    texts = chain.from_iterable(map(desk.store.texts, _own_calls_last(search.where)))
+    for number, version, text in texts:
         if number not in hits and find(text) >= 0:
             hits[number] = Hit(float(number), message=number, version=version)
         if watch.over():
@@ -290,8 +309,8 @@ def _note(desk: Desk, ranking: _Ranking, hits: Sequence[Hit], where: Filter) -> 
         reach = "in this session" if where.lines is not None else "in all sessions"
         count = desk.store.totals(desk.session.line if where.lines is not None else None).messages
         notes.append(
-            f"Searched {count} messages {reach} in mode {ranking.mode}: nothing found. Try other words, mode 'exact' for a"
-            " part of a word, or scope 'all'."
+            f"Searched {count} messages {reach} in mode {ranking.mode}: nothing found. Try other words, mode 'exact'"
+            " for a part of a word, or scope 'all'."
         )
     else:
         if ranking.mode in ("auto", "fuzzy") and len(hits) >= _POOL:

@@ -15,10 +15,11 @@ def status(desk: Desk) -> dict[str, Any]:
     totals = desk.store.totals(desk.session.line)
     everything = desk.store.totals()
     family = [each.name for each in desk.store.sessions() if each.line == desk.session.line]
+    before = family[: family.index(desk.session.name)]
     passes = desk.store.passes(family)
     answer: dict[str, Any] = {
         "session": desk.session.name,
-        "rotated_from": [name for name in family if name != desk.session.name],
+        "rotated_from": before,
         "database": desk.store.path or "in memory, nothing is written",
         "database_bytes": everything.bytes,
         "messages": totals.messages,

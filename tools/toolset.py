@@ -133,12 +133,7 @@ _HANDLERS: dict[str, _Handler] = {
 def call(desk: Desk, name: str, args: Any) -> str:
     """Carry out a tool call; returns JSON."""
     try:
-        schema = {each["name"]: each for each in schemas(retrieval=True)}.get(name)
-        if schema is None:
-            raise ToolError(
-                f"There is no tool '{str(name)[:60]}'.", f"There are: {', '.join(_HANDLERS)}."
-            )
-        known, ignored = _checked(schema["parameters"], args)
+        known, ignored = _checked(_parameters(name), args)
         answer = _HANDLERS[name](desk, known)
         return to_json(answer | {"ignored_arguments": ignored} if ignored else answer)
     except ToolError as error:

@@ -1,0 +1,391 @@
+"""Binds one list of a host to one line of the store, and stores what is new in it.
+
+The list is the truth of what is in the context now. So a missing *end* of the
+stored line is withdrawn (undo), until a list brings it back; a missing middle
+is only filtered, and stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..storage.canon import decode
+from ..storage.protocol import Store
+from ..storage.records import Draft, Entry, Node
+from .identity import STUB, is_less
+from .matching import Match, Probe, match
+from .messages import (
+    Row,
+    absorbed_uids,
+    draft_of,
+    host_uid,
+    is_minted,
+    is_system,
+    key_of,
+    same_words,
+    turn_count,
+)
+from .renderer import FILLER, is_filler, recognise, rest_of, without_filler
+
+__all__ = ["Binding", "Bound", "IngestReport", "Memo", "Run"]
+
+_BATCH = 1000
+"""New messages written at a time: what is held for them in memory is bounded by it."""
+_FIRST_WINDOW = 64
+"""Stored messages looked at beyond twice the length of a list that has no summary row."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What one call of ``ingest`` found: rows without system rows and our own."""
+
+    new: int = 0
+    known: int = 0
+    revised: int = 0
+    """Known messages of which the list shows a new version."""
+    withdrawn: int = 0
+    """Stored messages that the list no longer has at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What one row of the list stands for."""
+
+    kind: str
+    """``message``, ``frame`` (a summary row), ``filler`` or ``system``."""
+    messages: tuple[int, ...] = ()
+    """Our numbers of its messages: several for a fold."""
+    exact: bool = False
+    """Whether it is its one message to the letter, in the current version."""
+    frame: str = ""
+    """uid of the frame, also where a message was merged behind the summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A host's list and what its rows stand for."""
+
+    rows: Sequence[Any]
+    bound: Sequence[Bound]
+    ends: Sequence[int]
+    """For each row the highest order key that the list has reached with it."""
+
+
+@dataclass(slots=True)
+class Memo:
+    """What a ledger knows of the last list; changed in place."""
+
+    lineage: tuple[int, ...]
+    """The line and those it was branched from."""
+    bound: list[Bound] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    end: tuple[int, int] | None = None
+    """Order key and turn of the line's last message, if the list ends with it."""
+    lifted: tuple[int, int] = (-1, 0)
+    """Place of the last summary row, and the message that its frame left out and that stands behind it."""
+
+    def awaited(self) -> int:
+        """The lifted message, if the list as far as it is known stops before it."""
+        place, message = self.lifted
+        if not message or place >= len(self.bound):
+            return 0
+        behind = self.bound[place + 1 : place + 4]
+        return 0 if any(message in bound.messages for bound in behind) else message
+
+
+_SYSTEM, _FILLER = Bound("system"), Bound("filler")
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """The rows from one summary row of ours to the next."""
+
+    frame: Node | None
+    probes: list[Probe]
+    floor: int | None
+    """Order key behind which its messages stand; None if nothing says."""
+    lifted: int = 0
+    """A message that stands among them although it is older."""
+
+
+class Run:
+    """One binding of one list, inside a write transaction."""
+
+    def __init__(self, store: Store, line: int, rows: Sequence[Any], memo: Memo) -> None:
+        self.store, self.line, self.rows = store, line, rows
+        self.memo = memo
+        self.bound, self.ends, self.end = memo.bound, memo.ends, memo.end
+        self.lineage = memo.lineage
+        self.awaited = 0
+        self.counts = {"new": 0, "known": 0, "revised": 0, "withdrawn": 0}
+
+    def bind(self) -> IngestReport:
+        start = len(self.bound)
+        self.awaited = self.memo.awaited()
+        self.bound += [_SYSTEM] * (len(self.rows) - start)
+        self.ends += [0] * (len(self.rows) - start)
+        stretches = self._stretches(start)
+        uids = [name for s in stretches for probe in s.probes for name in probe.names]
+        by_uid = self.store.known(dict.fromkeys(uids)) if uids else {}
+        for stretch in stretches:
+            self._bind_stretch(stretch, by_uid, last=stretch is stretches[-1])
+        self._carry_ends(start)
+        return IngestReport(**self.counts)
+
+    # what is ours
+
+    def _stretches(self, start: int) -> list[_Stretch]:
+        floor = self.ends[start - 1] if start and self.ends[start - 1] else None
+        stretches = [_Stretch(None, [], floor, self.awaited)]
+        for index in range(start, len(self.rows)):
+            row = self.rows[index]
+            if is_system(row):
+                continue
+            if known := recognise(row, self._frames, self.store.nodes):
+                frame = known.frame
+                stretches.append(_Stretch(frame, [], frame.last_seq, frame.lifted))
+                self.memo.lifted = (index, frame.lifted)
+                self.bound[index] = Bound("frame", frame=known.frame.uid)
+                row = rest_of(row, known)
+            elif self._behind_summary(index):
+                row = without_filler(row)
+                self.bound[index] = _FILLER
+            if row is not None:
+                stretches[-1].probes.append(Probe(index, row, key_of(row), self._names(row)))
+        return stretches if stretches[0].probes or len(stretches) == 1 else stretches[1:]
+
+    def _names(self, row: Row) -> tuple[str, ...]:
+        """uids of the messages that the row stands for, as far as it tells."""
+        uid = host_uid(row)
+        if uid:
+            return (uid, *absorbed_uids(row))
+        content = row.get("content")
+        cut = STUB.search(content) if isinstance(content, str) and "[lcm " in content else None
+        for kind, name in self.store.resolve(cut[1]) if cut else ():
+            if kind == "message":
+                (message,) = self.store.read([(self.store.known([name])[name], 0)])
+                if is_less(decode(message.body), row):
+                    return (name,)
+        return ()
+
+    def _frames(self, prefix: str) -> list[Node]:
+        uids = [uid for kind, uid in self.store.resolve(prefix) if kind == "node"]
+        return [
+            node
+            for node in self.store.nodes(uids)
+            if node.kind == "frame" and node.line in self.lineage
+        ]
+
+    def _behind_summary(self, index: int) -> bool:
+        """Whether the row is, or begins with, the sentence that we put behind a summary row."""
+        row = self.rows[index]
+        if not index or self.bound[index - 1].kind != "frame" or row.get("role") != "assistant":
+            return False
+        content = row.get("content")
+        return is_filler(row) or (isinstance(content, str) and content.startswith(FILLER))
+
+    # one stretch
+
+    def _bind_stretch(self, stretch: _Stretch, by_uid: dict[str, int], *, last: bool) -> None:
+        probes = stretch.probes
+        if not probes and stretch.floor is None:
+            return  # a list without a message says nothing
+        stored = self._candidates(stretch)
+        found = match(stored, probes, by_uid, self._read)
+        while stretch.floor is None and stored and not found.found[0] and self._more(stored):
+            stored = self.store.tail(self.line, 4 * len(stored))
+            found = match(stored, probes, by_uid, self._read)
+        self._elsewhere(stored, probes, by_uid, found)
+        for probe, places in zip(probes, found.found, strict=True):
+            if places:
+                self._note(probe, [stored[place] for place in places])
+        self._store_new(stretch, stored, found)
+        reached = [stored[place].seq for places in found.found for place in places]
+        if last and (reached or stretch.floor is not None):
+            self._withdraw(stored, found, max(reached, default=stretch.floor or 0))
+        self._revoke(stretch, stored, found)
+
+    def _candidates(self, stretch: _Stretch) -> list[Entry]:
+        if stretch.floor is None:
+            return self.store.tail(self.line, 2 * len(stretch.probes) + _FIRST_WINDOW)
+        if self.end is not None and stretch.floor == self.end[0]:
+            return []
+        entries = self.store.entries(self.line, first=stretch.floor + 1)
+        if stretch.lifted:
+            entries = [*self.store.placed(self.line, [stretch.lifted]), *entries]
+        return entries
+
+    def _more(self, stored: Sequence[Entry]) -> bool:
+        return bool(self.store.tail(self.line, 1, before=stored[0].seq))
+
+    def _elsewhere(
+        self, stored: list[Entry], probes: Sequence[Probe], by_uid: dict[str, int], found: Match
+    ) -> None:
+        """Rows whose uid is known although they are not in this stretch: below a summary, or on another line."""
+        wanted = {
+            n: by_uid[uid]
+            for n, probe in enumerate(probes)
+            if not found.found[n] and (uid := next(iter(probe.names), "")) in by_uid
+        }
+        if not wanted:
+            return
+        placed = {entry.id: entry for entry in self.store.placed(self.line, wanted.values())}
+        for n, message in wanted.items():
+            if message not in placed:
+                turn = self._last_turn() + turn_count(probes[n].row)
+                placed[message] = self.store.link(self.line, [(message, turn)])[0]
+            stored.append(placed[message])
+            found.bind(n, len(stored) - 1)
+
+    def _last_turn(self) -> int:
+        entries = self.store.tail(self.line, 1)
+        return entries[-1].turn if entries else 0
+
+    def _read(self, entries: Sequence[Entry]) -> list[list[Row]]:
+        """Each message in its current version and, if it has others, its first."""
+        wanted = [(e.id, v) for e in entries for v in ((0, 1) if e.version > 1 else (0,))]
+        found: dict[int, list[Row]] = {}
+        for message in self.store.read(wanted):
+            found.setdefault(message.id, []).append(decode(message.body))
+        return [found[entry.id] for entry in entries]
+
+    # what a known row says
+
+    def _note(self, probe: Probe, entries: Sequence[Entry]) -> None:
+        """Bind a row to the messages it is, and keep what is new about them."""
+        self._name(probe, entries)
+        revised = len(entries) == 1 and self._is_revision(probe, entries[0])
+        if revised:
+            draft = draft_of(probe.row, key=probe.key, uid=entries[0].uid)
+            self.store.revise(self.line, entries[0].id, draft)
+        exact = len(entries) == 1 and (revised or probe.key == entries[0].key)
+        last = max(entry.seq for entry in entries)
+        self._bind(probe, [entry.id for entry in entries], last, exact=exact)
+        self.counts["revised" if revised else "known"] += 1
+
+    def _bind(self, probe: Probe, messages: Sequence[int], seq: int, *, exact: bool) -> None:
+        before = self.bound[probe.index]
+        self.bound[probe.index] = Bound("message", tuple(messages), exact, before.frame)
+        self.ends[probe.index] = seq
+
+    def _name(self, probe: Probe, entries: Sequence[Entry]) -> None:
+        """Take over a uid that the host gave since."""
+        uid = host_uid(probe.row)
+        if uid and uid != entries[0].uid and is_minted(entries[0].uid):
+            self.store.rename(self.line, entries[0].id, uid)
+        for name in absorbed_uids(probe.row):
+            self.store.alias(entries[-1].id, name)
+
+    def _is_revision(self, probe: Probe, entry: Entry) -> bool:
+        if probe.key == entry.key:
+            return False
+        ((old, *_),) = self._read([entry])
+        if same_words(probe.key, entry.key) and old.get("content") == probe.row.get("content"):
+            return False
+        return not is_less(old, probe.row)
+
+    # new rows
+
+    def _store_new(self, stretch: _Stretch, stored: list[Entry], found: Match) -> None:
+        """Store the unbound rows, each run of them in front of the next bound row, or at the end."""
+        run: list[Probe] = []
+        for probe, places in zip(stretch.probes, found.found, strict=True):
+            if not places:
+                run.append(probe)
+            elif run:
+                self._insert(run, stored, places[0], stretch.floor)
+                run = []
+        if run:
+            reached = [stored[place] for places in found.found for place in places]
+            self._append(run, max(reached, key=lambda e: e.seq, default=None), stretch)
+
+    def _insert(
+        self, run: Sequence[Probe], stored: Sequence[Entry], place: int, floor: int | None
+    ) -> None:
+        following = stored[place]
+        before = self.store.tail(self.line, 1, before=following.seq)
+        after, turn = (before[0].seq, before[0].turn) if before else (floor or 0, 0)
+        started = self._write(run, turn, after)
+        if started:
+            later = self.store.entries(self.line, first=following.seq)
+            self.store.renumber(self.line, [(entry.seq, entry.turn + started) for entry in later])
+
+    def _append(self, run: Sequence[Probe], reached: Entry | None, stretch: _Stretch) -> None:
+        if reached is not None:
+            turn = reached.turn
+        elif stretch.frame is not None:
+            turn = stretch.frame.last_turn
+        elif self.end is not None and stretch.floor == self.end[0]:
+            turn = self.end[1]
+        else:
+            turn = self._turn_at(stretch.floor)
+        self._write(run, turn, None)
+
+    def _turn_at(self, floor: int | None) -> int:
+        before = self.store.tail(self.line, 1, before=None if floor is None else floor + 1)
+        return before[-1].turn if before else 0
+
+    def _write(self, run: Sequence[Probe], turn: int, after: int | None) -> int:
+        """Store *run* behind *after*; returns how many turns it starts."""
+        first = turn
+        again: list[tuple[Probe, str]] = []
+        uids: dict[str, int] = {}
+        for start in range(0, len(run), _BATCH):
+            drafts: list[tuple[Draft, int]] = []
+            fresh: list[Probe] = []
+            for probe in run[start : start + _BATCH]:
+                draft = draft_of(probe.row, key=probe.key)
+                if draft.uid in uids:
+                    again.append((probe, draft.uid))
+                    continue
+                turn += turn_count(probe.row)
+                drafts.append((draft, turn))
+                fresh.append(probe)
+                uids[draft.uid] = 0
+            entries = self.store.append(self.line, drafts, after=after)
+            for probe, entry in zip(fresh, entries, strict=True):
+                self._bind(probe, [entry.id], entry.seq, exact=True)
+                uids[entry.uid] = entry.id
+                for name in absorbed_uids(probe.row):
+                    self.store.alias(entry.id, name)
+            self.counts["new"] += len(entries)
+            if after is None:
+                self.end = (entries[-1].seq, turn) if entries else self.end
+            else:
+                after = entries[-1].seq if entries else after
+        for probe, uid in again:  # a uid in two rows is one message, and the later row counts
+            self._note(probe, self.store.placed(self.line, [uids[uid]]))
+        return turn - first
+
+    # what the list no longer has
+
+    def _withdraw(self, stored: Sequence[Entry], found: Match, reached: int) -> None:
+        gone = [
+            entry.seq
+            for place, entry in enumerate(stored)
+            if entry.seq > reached and place not in found.taken and not entry.withdrawn
+        ]
+        if gone:
+            self.store.withdraw(self.line, gone, withdrawn=True)
+            self.counts["withdrawn"] += len(gone)
+
+    def _revoke(self, stretch: _Stretch, stored: Sequence[Entry], found: Match) -> None:
+        back = [stored[place].seq for place in found.taken if stored[place].withdrawn]
+        if stretch.frame is not None:
+            hidden = self.store.withdrawn(self.line, last=stretch.frame.last_seq)
+            if hidden:
+                under = {message for message, _ in self.store.stands_for(stretch.frame.uid)}
+                back += [entry.seq for entry in hidden if entry.id in under]
+        if back:
+            self.store.withdraw(self.line, back, withdrawn=False)
+
+    def _carry_ends(self, start: int) -> None:
+        """Rows that are no message have reached as far as the row before."""
+        reached = self.ends[start - 1] if start else 0
+        for index in range(start, len(self.rows)):
+            if self.bound[index].frame:
+                (frame,) = self.store.nodes([self.bound[index].frame])
+                reached = frame.last_seq
+            reached = self.ends[index] = max(reached, self.ends[index])
