@@ -38,11 +38,28 @@ def register(ctx: Any) -> None:
         logging.getLogger(__name__).error(text)
         sys.stderr.write(f"{text}\n")  # hosts log a failed plugin where few look
         raise ImportError(text)
-    from .console import cli
     from .host.plugin import Console
     from .host.plugin import register as register_all
 
-    register_all(ctx, Console(cli.setup_parser, cli.run, cli.slash))
+    register_all(ctx, Console(_setup_parser, _run, _slash))
+
+
+def _setup_parser(parser: Any) -> None:
+    from .console import cli  # imported when a person asks, not when a host lists its plugins
+
+    cli.setup_parser(parser)
+
+
+def _run(args: Any, **kwargs: Any) -> int:
+    from .console import cli
+
+    return cli.run(args, **kwargs)
+
+
+def _slash(raw_args: str, **kwargs: Any) -> str:
+    from .console import cli
+
+    return cli.slash(raw_args, **kwargs)
 
 
 def _missing() -> list[str]:

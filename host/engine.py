@@ -9,31 +9,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..dag.compact import Outcome, PassRequest, compact
-from ..dag.ingest import IngestReport
-from ..dag.settings import LoadedSettings, Settings
-from ..dag.summarizer import Summarizer
-from ..dag.tokens import IMAGE_TOKENS, count_message
-from ..storage.errors import StoreError
-from ..tools.desk import Desk
-from ..tools.toolset import call, failure, schemas
 from . import hermes
+from .attachment import Attachment, SettingsSource
 from .base import ContextEngine
 from .facts import engine_facts
 from .failures import Failures, said_by
-from .hooks import Family
-from .sessions import Attachment, SettingsSource
-from .surface import COUNTERS, START
+from .surface import COUNTERS, START, THRESHOLD
+
+if TYPE_CHECKING:
+    from ..dag.compact import Outcome, PassRequest
+    from ..dag.ingest import IngestReport
+    from ..dag.settings import LoadedSettings, Settings
+    from ..dag.summarizer import Summarizer
+    from .hooks import Family
 
 __all__ = ["LCMEngine"]
 
 _log = logging.getLogger(__name__)
 
-_BLOCKED = (
-    "lcm has made the context as small as it can; it tries again when the conversation has grown"
-)
+_BLOCKED = "lcm has made the context as small as it can; it tries again when it has grown"
 
 
 class LCMEngine(ContextEngine):
@@ -70,8 +66,7 @@ class LCMEngine(ContextEngine):
         self._failures = Failures()
         self._blocked_at = self._list_tokens = 0
         self.context_length = context_length
-        start = Settings() if settings is None else self.settings
-        self.threshold_percent = start.threshold
+        self.threshold_percent = THRESHOLD if settings is None else self.settings.threshold
         self.threshold_tokens = int(context_length * self.threshold_percent)
 
     # what it is
@@ -98,7 +93,7 @@ class LCMEngine(ContextEngine):
     def loaded_settings(self) -> LoadedSettings:
         """The same with what was wrong with them."""
         loaded = self._source.load()
-        if self.threshold_percent == Settings().threshold:  # the host has set no other
+        if self.threshold_percent == THRESHOLD:  # the host has set no other
             self.threshold_percent = loaded.settings.threshold
         return loaded
 
@@ -184,9 +179,7 @@ class LCMEngine(ContextEngine):
         super().on_session_reset()
         self._bind("")
 
-    def carry_over_new_session_context(
-        self, old_session_id: str, new_session_id: str, **kwargs: Any
-    ) -> None:
+    def carry_over_new_session_context(self, old: str, new: str, **kwargs: Any) -> None:
         """A new session begins empty; ``lcm_grep`` with scope 'all' finds the old one."""
 
     def close(self) -> None:
@@ -212,6 +205,8 @@ class LCMEngine(ContextEngine):
 
     def count_tokens(self, messages: Sequence[Any]) -> int:
         """Tokens of a list, never below the host's own estimate."""
+        from ..dag.tokens import IMAGE_TOKENS, count_message
+
         price = hermes.image_tokens(IMAGE_TOKENS)
         return sum(count_message(row, price) for row in messages if isinstance(row, Mapping))
 
@@ -285,6 +280,8 @@ class LCMEngine(ContextEngine):
             request = self._request(
                 current_tokens, focus_topic or "", memory_context or "", force=bool(force)
             )
+            from ..dag.compact import compact
+
             ledger = self._attachment.ledger(session_id, messages)
             _, binding = ledger.bind(messages)
             outcome = compact(ledger.store, ledger.session.line, binding, request)
@@ -303,6 +300,8 @@ class LCMEngine(ContextEngine):
     def _request(
         self, current_tokens: int | None, focus: str, memory: str, *, force: bool
     ) -> PassRequest:
+        from ..dag.compact import PassRequest
+
         return PassRequest(
             settings=self.settings,
             window=self.context_length,
@@ -362,20 +361,22 @@ class LCMEngine(ContextEngine):
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         """What the agent may call."""
+        from ..tools.toolset import schemas
+
         return schemas(retrieval=self.settings.provide_retrieval_tool)
 
     def handle_tool_call(self, name: str, args: Any, **kwargs: Any) -> str:
         """Answer a call of the agent; JSON, never an exception."""
+        from ..storage.errors import StoreError
+        from ..tools.desk import Desk
+        from ..tools.toolset import call, failure
+
         if not self._session_id:
             return failure(
-                "No session is open.", "lcm's tools work as soon as the agent is on a session."
+                "No session is open.", "lcm's tools work as soon as the agent is on one."
             )
-        try:
+        with self._failures.kept("ingest before a tool call"):  # a question may be answered even so
             self._attachment.ingest(kwargs.get("messages"), self._session_id)
-        except (
-            Exception
-        ) as error:  # a question may be answered although the newest turn could not be stored
-            self._failures.note("ingest before a tool call", error)
         try:
             stored = self._attachment.stored()
         except StoreError as error:

@@ -11,10 +11,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..dag.prompts import summary_messages
-from ..dag.summarizer import Reply, Summarizer, SummaryRequest
+if TYPE_CHECKING:
+    from ..dag.summarizer import Reply, Summarizer, SummaryRequest
 
 __all__ = [
     "Parent",
@@ -133,6 +133,8 @@ def model_summarizer(model: str) -> Summarizer | None:
         from agent.auxiliary_client import call_llm
     except ImportError:
         return None
+    from ..dag.prompts import summary_messages
+    from ..dag.summarizer import Reply
 
     def ask(request: SummaryRequest) -> Reply:
         wanted = {"model": model} if model else {}

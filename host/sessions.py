@@ -10,152 +10,26 @@ from __future__ import annotations
 
 import fnmatch
 import logging
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..dag.ingest import IngestReport, Ledger
+from ..dag.ingest import Ledger
 from ..dag.messages import KEY_BYTES, host_uid, is_system, key_of
 from ..dag.renderer import HEAD
-from ..dag.settings import LoadedSettings, Settings, load_settings
+from ..dag.settings import Settings
 from ..storage import open_store
 from ..storage.errors import StoreMissing
 from ..storage.protocol import Store
 from ..storage.records import Session
 from . import hermes
 
-__all__ = ["Attachment", "Sessions", "SettingsSource"]
+__all__ = ["Sessions"]
 
 _log = logging.getLogger(__name__)
 
 #: Rows of a list, and stored messages of a parent, that are compared for evidence.
 _EVIDENCE = 400
-
-
-class SettingsSource:
-    """Where settings come from: what the caller gave, or config.yaml, read at the first look."""
-
-    def __init__(self, given: Settings | Mapping[str, Any] | None) -> None:
-        self.given = given
-        self.loaded: LoadedSettings | None = None
-
-    def load(self) -> LoadedSettings:
-        """The settings in force; what is wrong with them is logged once."""
-        if self.loaded is None:
-            raw = hermes.settings_section() if self.given is None else self.given
-            self.loaded = load_settings(raw)
-            for problem in (*self.loaded.problems, *self.loaded.inert):
-                _log.warning("settings of lcm, %s: %s", problem.key, problem.message)
-        return self.loaded
-
-    def forget(self) -> None:
-        """Read config.yaml anew at the next look."""
-        if self.given is None:
-            self.loaded = None
-
-
-class Attachment:
-    """Where one engine stands: which home, which database, which session.
-
-    ``session_id`` is empty while the engine is on no session; then nothing is
-    opened and nothing is written.
-    """
-
-    def __init__(self, path: str | Path | None, source: SettingsSource) -> None:
-        self.session_id = ""
-        self.session_db: Any = None
-        self.home: Path | None = None
-        self._given_path = path
-        self._source = source
-        self._sessions: Sessions | None = None
-        self._mutex = threading.RLock()
-
-    @property
-    def path(self) -> str | Path:
-        """The database: what was given, else the setting, else where the home puts it."""
-        if self._given_path is not None:
-            return self._given_path
-        if database := self._source.load().settings.database:
-            return Path(database).expanduser()
-        return (self.home or hermes.home()) / "lcm" / "lcm.db"
-
-    def move(self, home: Any) -> bool:
-        """Go to a Hermes home; True if the engine was on another one before."""
-        with self._mutex:
-            moved = self.home is not None and Path(home) != self.home
-            if moved:
-                self.close()
-                self.session_id = ""
-            self.home = Path(home)
-            return moved
-
-    def open(self) -> Sessions:
-        """The sessions of this database."""
-        with self._mutex:
-            if self._sessions is None:
-                self._sessions = Sessions(self.path, self._source.load().settings)
-            return self._sessions
-
-    def skips(self, session_id: str) -> bool:
-        """Whether nothing is to be kept of it: no session, or an ignored one."""
-        return not session_id or self.open().ignored(session_id)
-
-    def rotate(self, new: str, said: str) -> None:
-        """Go on under another id on the same line.
-
-        *said* is the id that the host says it leaves. Only where we stand
-        nowhere is it believed: it must never move another session's messages.
-        """
-        old = self.session_id or said
-        with self._mutex:
-            if old and new and old != new and not self.skips(old):
-                self.open().rotate(old, new)
-            self.session_id = new
-
-    def passes(self) -> int:
-        """How many compactions the session has had."""
-        with self._mutex:
-            known = None if self.skips(self.session_id) else self.open().known(self.session_id)
-            if known is None:
-                return 0
-            return len(self.open().store_for(known.name, create=False).passes([known.name]))
-
-    def ledger(self, session_id: str, rows: Sequence[Any]) -> Ledger:
-        """The ledger of a session whose list is *rows*.
-
-        Raises:
-            StoreError: the store cannot be opened.
-        """
-        with self._mutex:
-            return self.open().ledger(session_id, rows, self.session_db)
-
-    def ingest(self, rows: Sequence[Any] | None, session_id: str) -> IngestReport:
-        """Store what is new in *rows*.
-
-        Raises:
-            StoreError: nothing of it was stored.
-        """
-        if not rows or self.skips(session_id):
-            return IngestReport()
-        return self.ledger(session_id, rows).ingest(rows)
-
-    def stored(self) -> tuple[Store, Session] | None:
-        """The session's store, if something of the session is in it."""
-        with self._mutex:
-            session = None if self.skips(self.session_id) else self.open().known(self.session_id)
-            return (
-                None
-                if session is None
-                else (self.open().store_for(session.name, create=False), session)
-            )
-
-    def close(self) -> None:
-        """Close the database; it opens again at need."""
-        with self._mutex:
-            if self._sessions is not None:
-                self._sessions.close()
-                self._sessions = None
 
 
 class Sessions:

@@ -10,7 +10,10 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["COUNTERS", "START"]
+__all__ = ["COUNTERS", "START", "THRESHOLD"]
+
+#: Share of the window at which a list is compacted, until settings say otherwise: their default.
+THRESHOLD = 0.75
 
 #: Back to these at the start of another session.
 COUNTERS: MappingProxyType[str, Any] = MappingProxyType(
