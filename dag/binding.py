@@ -118,7 +118,7 @@ class Run:
         self.memo = memo
         self.bound, self.ends, self.end = memo.bound, memo.ends, memo.end
         self.lineage = memo.lineage
-        self.awaited = 0
+        self.awaited = self.turn = 0
         self.counts = {"new": 0, "known": 0, "revised": 0, "withdrawn": 0}
 
     def bind(self) -> IngestReport:
@@ -203,7 +203,7 @@ class Run:
                 self._note(probe, [stored[place] for place in places])
         self._store_new(stretch, stored, found)
         reached = [stored[place].seq for places in found.found for place in places]
-        if last and (reached or stretch.floor is not None):
+        if last and (probes or stretch.floor is not None):
             self._withdraw(stored, found, max(reached, default=stretch.floor or 0))
         self._revoke(stretch, stored, found)
 
@@ -262,6 +262,7 @@ class Run:
             self.store.revise(self.line, entries[0].id, draft)
         exact = len(entries) == 1 and (revised or probe.key == entries[0].key)
         last = max(entry.seq for entry in entries)
+        self.turn = max(self.turn, entries[-1].turn)
         self._bind(probe, [entry.id for entry in entries], last, exact=exact)
         self.counts["revised" if revised else "known"] += 1
 
@@ -316,7 +317,7 @@ class Run:
         if reached is not None:
             turn = reached.turn
         elif stretch.frame is not None:
-            turn = stretch.frame.last_turn
+            turn = max(stretch.frame.last_turn, self.turn)
         elif self.end is not None and stretch.floor == self.end[0]:
             turn = self.end[1]
         else:
@@ -351,6 +352,7 @@ class Run:
                 for name in absorbed_uids(probe.row):
                     self.store.alias(entry.id, name)
             self.counts["new"] += len(entries)
+            self.turn = max(self.turn, turn)
             if after is None:
                 self.end = (entries[-1].seq, turn) if entries else self.end
             else:
@@ -363,12 +365,15 @@ class Run:
 
     def _withdraw(self, stored: Sequence[Entry], found: Match, reached: int) -> None:
         gone = [
-            entry.seq
+            entry
             for place, entry in enumerate(stored)
             if entry.seq > reached and place not in found.taken and not entry.withdrawn
         ]
+        if gone:  # what an earlier stretch of the list holds is there
+            shown = {message for bound in self.bound for message in bound.messages}
+            gone = [entry for entry in gone if entry.id not in shown]
         if gone:
-            self.store.withdraw(self.line, gone, withdrawn=True)
+            self.store.withdraw(self.line, [entry.seq for entry in gone], withdrawn=True)
             self.counts["withdrawn"] += len(gone)
 
     def _revoke(self, stretch: _Stretch, stored: Sequence[Entry], found: Match) -> None:

@@ -13,30 +13,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..storage.canon import decode
+from ..storage.canon import decode, digest
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node, Pass
 from .budget import Budget, budget_for
 from .cascade import choose_levels
 from .condense import next_runs
 from .fit import fresh, stub
+from .identity import MARK, mark_of
 from .ingest import Binding, Bound
 from .maker import Maker, Voice
 from .messages import is_system
 from .nodes import Item, frame_of
 from .planner import Cut, choose_cut
 from .renderer import filler_row, render, summary_row
+from .scene import Scene, scene_of, size_of
 from .segment import leaves
 from .settings import Settings
 from .source_text import source_text
 from .summarizer import Summarizer
-from .tokens import count_message
 from .validity import new_faults
 
 __all__ = ["Outcome", "PassRequest", "compact"]
 
-#: Tail budgets of the tries, as shares of the wanted one, until the result fits.
-_TRIES = (1.0, 0.5, 0.2, 0.0)
+#: What is tried until the result fits: the share of the wanted tail that is kept, and whether
+#: everything compacted goes into one node. None: nothing stays but the newest user message.
+_TRIES: tuple[tuple[float | None, bool], ...] = (
+    (1.0, False),
+    (0.5, False),
+    (0.2, False),
+    (0.0, False),
+    (0.0, True),
+    (None, True),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,25 +100,6 @@ class Outcome:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Live:
-    """A row that is not under a node yet."""
-
-    row: Any
-    bound: Bound
-
-
-@dataclass(frozen=True, slots=True)
-class _Scene:
-    """The list as it is: what is compacted already, and what follows."""
-
-    frame: Node | None
-    top: tuple[Node, ...]
-    """The nodes that the frame shows, oldest first."""
-    live: tuple[_Live, ...]
-    tokens: tuple[int, ...]
-
-
 def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> Outcome:
     """Make the list of *binding* fit.
 
@@ -117,7 +107,7 @@ def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> 
         StoreError: the store failed; the list stays as it is.
     """
     rows = binding.rows
-    sizes = [0 if not isinstance(row, dict) else count_message(row) for row in rows]
+    sizes = [size_of(row) for row in rows]
     before = sum(sizes)
     measured = max(request.current_tokens or 0, before)
     if not request.force and measured < request.threshold_tokens:
@@ -135,24 +125,23 @@ def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> 
         overhead=measured - before,
         squeeze=before if request.force and measured < request.threshold_tokens else None,
     )
-    work = _Work(store, line, request, _scene(store, binding, sizes))
-    best: Outcome | None = None
-    for share in _TRIES:
-        tried = work.run(rows, before, _narrowed(budget, share))
-        if tried.changed and (best is None or tried.after < best.after):
+    work = _Work(store, line, request, scene_of(store, binding, sizes))
+    best = Outcome(rows, changed=False, before=before, after=before)
+    for share, squash in _TRIES:
+        tried = work.run(rows, before, _narrowed(budget, share), squash=squash)
+        if tried.changed and (tried.after < best.after or not best.changed):
             best = tried
-        if not tried.changed and best is None and share == _TRIES[-1]:
-            best = tried
-        if best is not None and best.changed and best.after <= budget.limit:
+        elif not best.changed:
+            best = replace(best, reason=best.reason or tried.reason)
+        if best.after <= budget.limit:
             break
-        if not tried.changed and before <= budget.limit:
-            best = best or tried
-            break
-    return replace(best or tried, made=tuple(work.maker.made))
+    return replace(best, made=tuple(work.maker.made))
 
 
-def _narrowed(budget: Budget, share: float) -> Budget:
+def _narrowed(budget: Budget, share: float | None) -> Budget:
     """Less for the tail, and more for the summary row."""
+    if share is None:
+        return replace(budget, tail=0, turns_tail=0, reserve=budget.limit)
     return replace(
         budget,
         tail=int(budget.tail * share),
@@ -161,53 +150,29 @@ def _narrowed(budget: Budget, share: float) -> Budget:
     )
 
 
-def _scene(store: Store, binding: Binding, sizes: Sequence[int]) -> _Scene:
-    at = max((n for n, bound in enumerate(binding.bound) if bound.frame), default=-1)
-    frame: Node | None = None
-    top: tuple[Node, ...] = ()
-    if at >= 0:
-        (frame,) = store.nodes([binding.bound[at].frame])
-        top = tuple(store.nodes([source.node or "" for source in frame.sources]))
-    live, tokens = [], []
-    for n, (row, bound) in enumerate(zip(binding.rows, binding.bound, strict=True)):
-        if bound.kind == "system" or (bound.kind == "message" and n >= at):
-            alone = _alone(store, row, bound)
-            live.append(_Live(alone, bound))
-            tokens.append(sizes[n] if alone is row else count_message(alone))
-    return _Scene(frame, top, tuple(live), tuple(tokens))
-
-
-def _alone(store: Store, row: Any, bound: Bound) -> Any:
-    """The row without what of ours the host merged in front of it."""
-    if not bound.frame and not (isinstance(row, dict) and row.get("_compressed_summary")):
-        return row
-    (message,) = store.read([(bound.messages[-1], 0)])
-    return decode(message.body)
-
-
 class _Work:
     """The tries of one pass over one scene; nodes made by one are there for the next."""
 
-    def __init__(self, store: Store, line: int, request: PassRequest, scene: _Scene) -> None:
+    def __init__(self, store: Store, line: int, request: PassRequest, scene: Scene) -> None:
         self.store, self.line, self.request, self.scene = store, line, request, scene
         self.rows = {each.bound.messages[0]: each.row for each in scene.live if each.bound.exact}
         voice = Voice(request.summarizer, request.trusted, request.focus, request.memory)
         self.maker = Maker(store, line, request.settings.target_token_levels, voice)
 
-    def run(self, rows: Sequence[Any], before: int, budget: Budget) -> Outcome:
+    def run(self, rows: Sequence[Any], before: int, budget: Budget, *, squash: bool) -> Outcome:
         """One try: cut, summarise, render."""
         unchanged = Outcome(
             rows, changed=False, before=before, after=before, reason="there is nothing to compact"
         )
         live = self.scene.live
         cut = choose_cut([each.row for each in live], self.scene.tokens, budget)
-        top, lifted = self._nodes(cut, budget)
+        top, lifted = self._nodes(cut, budget, squash=squash)
         kept = self._kept(cut)
         systems = [each.row for each in live[: cut.keep_from] if is_system(each.row)]
         if not top:
             result, frame = [*systems, *kept], None
         else:
-            fixed = sum(map(_size, systems)) + sum(map(_size, kept))
+            fixed = sum(map(size_of, systems)) + sum(map(size_of, kept))
             frame, text = self._frame(
                 top, lifted, max(budget.target, fixed + budget.reserve) - fixed
             )
@@ -217,7 +182,7 @@ class _Work:
             result = [*systems, *ours, *kept]
         if not cut.stubs and (frame is None or self._is_shown(frame)):
             return unchanged
-        after = sum(map(_size, result))
+        after = sum(map(size_of, result))
         if after >= before:
             return replace(unchanged, reason="the result would not be smaller")
         if broken := new_faults(rows, result):
@@ -248,12 +213,19 @@ class _Work:
         ]
 
     def _uids(self, bounds: Sequence[Bound]) -> dict[int, str]:
-        wanted = [(bound.messages[0], 0) for bound in bounds]
-        return {message.id: message.uid for message in self.store.read(wanted)} if wanted else {}
+        """A uid for each message that can be named in our form; a host's that cannot gets an alias."""
+        uids = {}
+        for message in self.store.read([(bound.messages[0], 0) for bound in bounds]):
+            uid = message.uid
+            if not MARK.match(mark_of(uid)):
+                uid = digest(uid.encode()).hex()
+                self.store.alias(message.id, uid)
+            uids[message.id] = uid
+        return uids
 
     # nodes
 
-    def _nodes(self, cut: Cut, budget: Budget) -> tuple[list[Node], int]:
+    def _nodes(self, cut: Cut, budget: Budget, *, squash: bool) -> tuple[list[Node], int]:
         """The nodes that the new summary row shows, and our number of the lifted user message."""
         top, groups, lifted, hole = self._plan(cut, budget)
         for node in self.maker.nodes(groups, self._text):
@@ -263,11 +235,23 @@ class _Work:
             top.insert(next(behind, len(top)), node)
         fanin = self.request.settings.condense_fanin
         while runs := next_runs(top, fanin, self._hole(top, hole)):
-            groups = [[Item(node=node) for node in top[start:end]] for start, end in runs]
-            condensed = self.maker.nodes(groups, self._text)
-            for (start, end), node in reversed(list(zip(runs, condensed, strict=True))):
-                top[start:end] = [node]
+            top = self._condensed(top, runs, None)
+        if squash:
+            at = self._hole(top, hole)
+            sides = [(0, len(top))] if at is None else [(0, at), (at, len(top))]
+            runs = [(start, end) for start, end in sides if start < end]
+            top = self._condensed(top, runs, budget.reserve // 3) if runs else top
         return top, lifted
+
+    def _condensed(
+        self, top: list[Node], runs: Sequence[tuple[int, int]], most: int | None
+    ) -> list[Node]:
+        """*top* with each run of nodes replaced by one."""
+        groups = [[Item(node=node) for node in top[start:end]] for start, end in runs]
+        made = self.maker.nodes(groups, self._text, most)
+        for (start, end), node in reversed(list(zip(runs, made, strict=True))):
+            top[start:end] = [node]
+        return top
 
     def _text(self, items: Sequence[Item]) -> str:
         """What a summariser reads of *items*."""
@@ -385,11 +369,7 @@ class _Work:
             levels = choose_levels(top, for_blocks, before=shown, by_need=by_need)
             made = frame_of(self.line, list(zip(top, levels, strict=True)), lifted)
             text = render(made, nodes)
-            excess = _size(summary_row(made, text, stamp=True)) + _size(filler_row()) - room
+            excess = size_of(summary_row(made, text, stamp=True)) + size_of(filler_row()) - room
             if excess <= 0 or for_blocks <= 0:
                 return made, text
             for_blocks -= max(excess, 16)
-
-
-def _size(row: Any) -> int:
-    return count_message(row) if isinstance(row, dict) else 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from .identity import STUB, mark_of
 from .messages import Row, text_of
-from .tokens import count_text, head, tail
+from .tokens import count_message, count_text, head, tail
 
 __all__ = ["SMALLEST_STUB", "fresh", "stub"]
 
@@ -37,7 +37,9 @@ def stub(row: Row, uid: str, tokens: int) -> dict[str, Any]:
     text = text_of(row)
     room = max(tokens - _SENTENCE, 8)
     first, last = head(text, room * 2 // 3), tail(text, room // 3)
-    left_out = count_text(text) - count_text(first) - count_text(last)
+    if count_text(text) <= room:
+        first, last = text, ""  # what is left out are images, then
+    left_out = max(count_message(row) - count_text(first) - count_text(last), 1)
     middle = f"\n{mark_of(uid)} {left_out} tokens are left out here; lcm_expand gives them back.\n"
     if not STUB.search(middle):
         raise ValueError(f"uid {uid!r} cannot be named in a stub")

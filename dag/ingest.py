@@ -96,15 +96,22 @@ def _messages(bound: Sequence[Bound]) -> int:
     return sum(each.kind == "message" for each in bound)
 
 
-def _copy(value: Any) -> Any:
+#: Levels of nesting that are copied; no host nests a message deeper, and none changes it there.
+_COPIED = 40
+
+
+def _copy(value: Any, depth: int = 0) -> Any:
     """A copy that a later change in place of the original does not reach."""
-    if isinstance(value, dict):
-        return {
-            key: _copy(item) if isinstance(item, dict | list) else item
-            for key, item in value.items()
-        }
-    if isinstance(value, list):
-        return [_copy(item) if isinstance(item, dict | list) else item for item in value]
+    if depth < _COPIED:
+        if isinstance(value, dict):
+            return {
+                key: _copy(item, depth + 1) if isinstance(item, dict | list) else item
+                for key, item in value.items()
+            }
+        if isinstance(value, list):
+            return [
+                _copy(item, depth + 1) if isinstance(item, dict | list) else item for item in value
+            ]
     return value
 
 
@@ -114,10 +121,13 @@ _BLOCK = 256
 def _same_until(seen: Sequence[Any], rows: Sequence[Any]) -> int:
     """How many rows at the start are what was seen. Whole blocks are compared in C."""
     count = min(len(seen), len(rows))
-    if seen == rows[: len(seen)]:  # it only grew
-        return count
-    for start in range(0, count, _BLOCK):
-        end = min(start + _BLOCK, count)
-        if seen[start:end] != rows[start:end]:
-            return next(n for n in range(start, end) if seen[n] != rows[n])
+    try:
+        if seen == rows[: len(seen)]:  # it only grew
+            return count
+        for start in range(0, count, _BLOCK):
+            end = min(start + _BLOCK, count)
+            if seen[start:end] != rows[start:end]:
+                return next(n for n in range(start, end) if seen[n] != rows[n])
+    except RecursionError:  # a row too deep to compare: look at all of them again
+        return 0
     return count

@@ -22,6 +22,8 @@ __all__ = ["Maker", "Voice"]
 
 #: A summary takes at most this share of its source.
 _SHRINK = 3
+#: Tokens of the smallest text that says anything.
+_SMALLEST = 15
 #: Seconds after which a pass makes no further model calls: the newer host gives up at 600.
 PASS_SECONDS = 240.0
 #: Seconds of summarising that may be lost to a crash.
@@ -53,9 +55,15 @@ class Maker:
         self._deadline = clock.monotonic() + PASS_SECONDS
 
     def nodes(
-        self, groups: Sequence[Sequence[Item]], text: Callable[[Sequence[Item]], str]
+        self,
+        groups: Sequence[Sequence[Item]],
+        text: Callable[[Sequence[Item]], str],
+        most: int | None = None,
     ) -> list[Node]:
-        """A node for each group, in order; *text* gives what a summariser reads of one."""
+        """A node for each group, in order; *text* gives what a summariser reads of one.
+
+        *most*: tokens that a text may have, where that is less than usual.
+        """
         keys = [source_key(group, self._levels) for group in groups]
         found = self._store.nodes_for(keys)
         fresh: list[Node] = []
@@ -63,7 +71,7 @@ class Maker:
         for key, group in zip(keys, groups, strict=True):
             if key in found:
                 continue
-            node = node_of(self._line, group, key, self._summary(text(group)))
+            node = node_of(self._line, group, key, self._summary(text(group), most))
             found[key] = node
             fresh.append(node)
             if len(fresh) >= _BATCH or clock.monotonic() - written > _UNWRITTEN_SECONDS:
@@ -84,10 +92,11 @@ class Maker:
                     self.made.append(node)
         return {node.source_key: node for node in nodes} | standing
 
-    def _summary(self, text: str) -> Summary:
-        most = max(min(max(self._levels), count_text(text) // _SHRINK), min(self._levels))
+    def _summary(self, text: str, limit: int | None) -> Summary:
+        most = min(max(self._levels), count_text(text) // _SHRINK, limit or max(self._levels))
+        most = max(most, min(*self._levels, _SMALLEST))
         wanted = [level for level in self._levels if level <= most]
-        if wanted[-1] < most:
+        if not wanted or wanted[-1] < most:
             wanted += [level for level in self._levels if level > most][:1]
         asked = SummaryRequest(text, most, tuple(wanted), self._voice.focus, self._voice.memory)
         late = clock.monotonic() > self._deadline  # a turn must not wait for ever

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ..storage.records import Entry
 from .align import align
 from .identity import is_fold, is_less, likeness
-from .messages import KEY_BYTES, Row, calls_of, host_uid, is_minted, text_of
+from .messages import KEY_BYTES, Row, calls_of, host_uid, is_minted, role_of, text_of
 
 __all__ = ["Match", "Probe", "match"]
 
@@ -158,9 +158,7 @@ def _drop_weak_end(
             for i in range(before + 1, result.found[start][0])
             if i not in result.taken and not stored[i].withdrawn
         ]
-        if not free or _Leftover(stored, read, closed=False).run(
-            probes[row], free[:_LOOK_AHEAD], alone=False
-        ):
+        if not free or _Leftover(stored, read, closed=False).run(probes[row], free[:_LOOK_AHEAD]):
             return
         for n in range(start, end):
             result.unbind(n)
@@ -200,7 +198,10 @@ def _by_likeness(
     at = 0
     for n in rows:
         for place in range(at, min(at + _LOOK_AHEAD, len(free))):
-            run = leftover.run(probes[n], free[place : place + _LOOK_AHEAD], alone=alone)
+            before = result.found[n - 1][-1:] if n else (-1,)
+            anchored = before == (free[place] - 1,)
+            near = free[place : place + _LOOK_AHEAD]
+            run = leftover.run(probes[n], near, alone=alone, anchored=anchored)
             if run:
                 result.bind(n, *run)
                 at = place + len(run)
@@ -221,17 +222,23 @@ class _Leftover:
             self._messages.update(zip(near, loaded, strict=True))
         return self._messages[i]
 
-    def run(self, probe: Probe, free: Sequence[int], *, alone: bool) -> Sequence[int]:
-        """The messages, from the first of *free* on, that *probe* stands for; empty if it is another."""
-        entry = self._stored[free[0]]
-        if entry.role != probe.row.get("role"):
+    def run(
+        self, probe: Probe, free: Sequence[int], *, alone: bool = False, anchored: bool = True
+    ) -> Sequence[int]:
+        """The messages, from the first of *free* on, that *probe* stands for; empty if it is another.
+
+        *anchored*: the row before stands for the message before. Only then do
+        calls and results count as the same by their ids, which are used again.
+        """
+        entry, row = self._stored[free[0]], probe.row
+        if entry.role != role_of(row) or (host_uid(row) and not is_minted(entry.uid)):
             return ()
-        if host_uid(probe.row) is not None and not is_minted(entry.uid):
-            return ()
-        folded = self._fold(probe.row, free)
-        if folded:
+        if folded := self._fold(row, free):
             return folded
-        return free[:1] if alone or self._alike(probe.row, free) else ()
+        if alone:
+            return free[:1]
+        by_id = bool(row.get("tool_call_id") or calls_of(row))
+        return free[:1] if (anchored or not by_id) and self._alike(row, free) else ()
 
     def _alike(self, row: Row, free: Sequence[int]) -> bool:
         """At the end of a list only what is beyond doubt: the rest is an undo and a new message."""

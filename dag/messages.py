@@ -62,6 +62,7 @@ _SYSTEM_ROLES = frozenset({"system", "developer"})
 KEY_BYTES = 12
 _EXACT_BYTES = 4
 
+_SYNTHETIC = re.compile(r"_\w*_synthetic\Z")
 _VERSION_8 = re.compile(r"[0-9a-f]{12}8[0-9a-f]{3}[89ab][0-9a-f]{15}\Z")
 #: Timestamps beyond this are not in seconds.
 _LATEST_TIME = 1e11
@@ -74,7 +75,10 @@ def role_of(row: Row) -> str:
 
 def is_system(row: Any) -> bool:
     """Whether the row passes through us: a system prompt, or no message at all."""
-    return not isinstance(row, Mapping) or row.get("role") in _SYSTEM_ROLES
+    if not isinstance(row, Mapping):
+        return True
+    role = row.get("role")
+    return isinstance(role, str) and role in _SYSTEM_ROLES
 
 
 def starts_turn(row: Row) -> bool:
@@ -90,14 +94,16 @@ def _synthetic(row: Row) -> bool:
     """
     if row.get("_absorbed_message_uids") or row.get("_merged_turn_prefix"):
         return False
-    return any(
-        value and key.startswith("_") and key.endswith("_synthetic") for key, value in row.items()
-    )
+    return any(value and _SYNTHETIC.match(str(key)) for key, value in row.items())
 
 
 def turn_count(row: Row) -> int:
-    """How many turns the row starts."""
-    return int(starts_turn(row))
+    """How many turns the row starts: a fold counts its parts, but not what the host wrote itself."""
+    if not starts_turn(row):
+        return 0
+    absorbed = len(absorbed_uids(row))
+    flagged = any(value and _SYNTHETIC.match(str(key)) for key, value in row.items())
+    return absorbed + int(not (flagged and absorbed))
 
 
 def host_uid(row: Row) -> str | None:
@@ -109,7 +115,9 @@ def host_uid(row: Row) -> str | None:
 def absorbed_uids(row: Row) -> list[str]:
     """uids of the messages that the host folded into this row."""
     uids = row.get("_absorbed_message_uids")
-    return [uid for uid in uids if isinstance(uid, str) and uid] if isinstance(uids, list) else []
+    if not isinstance(uids, list):
+        return []
+    return [uid for uid in uids if isinstance(uid, str) and uid and uid == _clean(uid)]
 
 
 def mint_uid() -> str:

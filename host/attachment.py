@@ -106,17 +106,15 @@ class Attachment:
         """
         old = self.session_id or said
         with self._mutex:
-            if old and new and old != new and not self.skips(old):
+            if old and new and old != new:
                 self.open().rotate(old, new)
             self.session_id = new
 
     def passes(self) -> int:
         """How many compactions the session has had."""
         with self._mutex:
-            known = None if self.skips(self.session_id) else self.open().known(self.session_id)
-            if known is None:
-                return 0
-            return len(self.open().store_for(known.name, create=False).passes([known.name]))
+            found = self.stored()
+            return len(found[0].passes([found[1].name])) if found else 0
 
     def ledger(self, session_id: str, rows: Sequence[Any]) -> Ledger:
         """The ledger of a session whose list is *rows*.
@@ -142,12 +140,7 @@ class Attachment:
     def stored(self) -> tuple[Store, Session] | None:
         """The session's store, if something of the session is in it."""
         with self._mutex:
-            session = None if self.skips(self.session_id) else self.open().known(self.session_id)
-            return (
-                None
-                if session is None
-                else (self.open().store_for(session.name, create=False), session)
-            )
+            return None if self.skips(self.session_id) else self.open().found(self.session_id)
 
     def close(self) -> None:
         """Close the database; it opens again at need."""

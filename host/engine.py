@@ -176,8 +176,8 @@ class LCMEngine(ContextEngine):
 
     def on_session_reset(self) -> None:
         """The host leaves the session; the next one is bound or started."""
-        super().on_session_reset()
         self._bind("")
+        super().on_session_reset()
 
     def carry_over_new_session_context(self, old: str, new: str, **kwargs: Any) -> None:
         """A new session begins empty; ``lcm_grep`` with scope 'all' finds the old one."""
@@ -221,8 +221,7 @@ class LCMEngine(ContextEngine):
         if isinstance(context_length, int) and context_length > 0:
             self.context_length = context_length
         self.threshold_tokens = self.preview_threshold_tokens(self.context_length)
-        self.last_prompt_tokens = 0  # measured for another model
-        self.last_real_prompt_tokens = 0
+        self.last_prompt_tokens = self.last_real_prompt_tokens = 0  # measured for another model
         self._blocked_at = 0
 
     def preview_threshold_tokens(self, context_length: int) -> int:
@@ -233,8 +232,7 @@ class LCMEngine(ContextEngine):
 
     def update_from_response(self, usage: Mapping[str, Any] | None) -> None:
         """What the provider counted; ``{}`` if it counted nothing."""
-        self.awaiting_real_usage_after_compression = False
-        self._last_compression_made_progress = False
+        self.awaiting_real_usage_after_compression = self._last_compression_made_progress = False
         if not usage:
             return
         self.last_prompt_tokens = int(usage.get("prompt_tokens") or 0)
@@ -244,7 +242,7 @@ class LCMEngine(ContextEngine):
 
     def note_usage_less_response(self, *args: Any, **kwargs: Any) -> None:
         """The provider sent no usage."""
-        self.awaiting_real_usage_after_compression = False
+        self.update_from_response(None)
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
         """Whether the list is over the threshold, and a pass would help."""
@@ -275,8 +273,6 @@ class LCMEngine(ContextEngine):
         if not session_id or not messages:
             return messages
         try:
-            if self._attachment.skips(session_id):
-                return messages
             request = self._request(
                 current_tokens, focus_topic or "", memory_context or "", force=bool(force)
             )
@@ -309,12 +305,16 @@ class LCMEngine(ContextEngine):
             current_tokens=current_tokens,
             force=force,
             stamp=hermes.keeps_uids(),
-            summarizer=self._summarizer
-            or hermes.model_summarizer(self.settings.state_generation_model),
+            summarizer=self._summarize(),
             trusted=self._summarizer is not None,
             focus=focus,
             memory=memory,
         )
+
+    def _summarize(self) -> Summarizer | None:
+        if self._attachment.skips(self._session_id):  # ignored: made to fit, shown to no model
+            return None
+        return self._summarizer or hermes.model_summarizer(self.settings.state_generation_model)
 
     def _note_outcome(self, outcome: Outcome, overhead: int) -> None:
         self._list_tokens = outcome.after

@@ -52,21 +52,23 @@ class Sessions:
         Raises:
             StoreError: it cannot be opened, or is not there and not to be made.
         """
-        if _matches(name, self._settings.memory_only_sessions):
+        if self.ignored(name) or _matches(name, self._settings.memory_only_sessions):
             self._traceless = self._traceless or open_store("memory:")
             return self._traceless
         if self._store is None:
             self._store = open_store(self.path, create=create)
         return self._store
 
-    def known(self, name: str) -> Session | None:
-        """The session, if something of it is stored already."""
+    def found(self, name: str) -> tuple[Store, Session] | None:
+        """The session with its store, if something of it is stored already."""
         if name in self._ledgers:
-            return self._ledgers[name].session
+            return self._ledgers[name].store, self._ledgers[name].session
         try:
-            return self.store_for(name, create=False).session(name)
+            store = self.store_for(name, create=False)
         except StoreMissing:
             return None
+        session = store.session(name)
+        return None if session is None else (store, session)
 
     def ledger(self, name: str, rows: Sequence[Any], session_db: Any) -> Ledger:
         """The ledger of a session whose list is *rows*.
@@ -82,9 +84,10 @@ class Sessions:
 
     def rotate(self, old: str, new: str) -> None:
         """Let *new* go on where *old* stands."""
-        if self.known(new) is not None or self.known(old) is None:
+        found = self.found(old)
+        if found is None or self.found(new) is not None:
             return
-        store = self.store_for(old, create=False)
+        store, _ = found
         session = store.open_session(new, parent=old, relation="rotation")
         self._ledgers.pop(old, None)
         self._ledgers[new] = Ledger(store, session)

@@ -437,6 +437,18 @@ def test_leaves_go_over_whole_turns():
         assert not ids or whole or len(inside) == 1
 
 
+def test_a_summary_row_that_stands_again_stops_nothing():
+    """A person sends its text again, or a host resends it: what lies between is compacted as well."""
+    talked = Conversation()
+    talked.run(talk(30))
+    row = talked.live[0]
+    talked.say(*talk(20, first=100))
+    talked.sent += [said("hm")]
+    talked.live += [user(row["content"]), said("hm")]
+    assert talked.compact().after <= THRESHOLD
+    talked.check()
+
+
 # the parts
 
 

@@ -313,11 +313,17 @@ def test_an_explicit_path_does_not_move(tmp_path, make):
 
 
 def test_sessions_to_ignore_and_to_keep_in_memory(make, home):
-    """CMP-16: by pattern from the settings; the list of an ignored one is left alone."""
+    """CMP-16: by pattern from the settings; an ignored one is made to fit, and shown to no one."""
     settings = {"ignore_sessions": ["cron_*"], "memory_only_sessions": ["tmp_*"]}
-    engine = make("cron_1", settings=settings)
+    shown = []
+    engine = make("cron_1", settings=settings, summarizer=lambda r: shown.append(r) or "a summary")
     rows = talk(60)
-    assert rows is engine.compress(rows, current_tokens=10**6)
+    engine.ingest(rows)
+    out = engine.compress(rows, current_tokens=engine.count_tokens(rows))
+    assert engine.count_tokens(out) <= engine.threshold_tokens
+    assert engine.count_tokens(engine.compress([*out, *talk(60, first=100)])) <= 6000
+    assert "error" in ask(engine, "lcm_grep", query="question")
+    assert [] == shown
     engine.on_session_start("tmp_1", hermes_home=str(home))
     assert len(engine.compress(rows, current_tokens=engine.count_tokens(rows))) < len(rows)
     assert 120 == ask(engine, "lcm_status")["messages"]
@@ -372,6 +378,83 @@ def test_should_compress_falls_back_to_what_is_known(make):
     assert not engine.should_compress(5999)
     engine.last_prompt_tokens = -1
     assert not engine.should_compress(None)
+
+
+def deep(levels):
+    nested: dict = {}
+    for _ in range(levels):
+        nested = {"a": nested}
+    return nested
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"role": "user", "content": "x", 5: "five"},
+        {"role": "user", "content": "x", "meta": deep(900)},
+        {"role": ["user"], "content": "x"},
+        {"role": "user", "content": "x", "_absorbed_message_uids": ["\ud800", 5, None]},
+        {"role": "user", "content": "x", "message_uid": "\ud800"},
+        {"role": "user", "content": {1, 2}, "timestamp": float("nan")},
+        {"role": "assistant", "content": "x", "tool_calls": "none"},
+    ],
+)
+def test_an_odd_row_takes_no_other_with_it(make, odd):
+    """ING-04: stored as far as JSON can hold it, its neighbours whole, and the pass goes on."""
+    engine = make(context_length=4000)
+    rows = [*talk(30), odd, *talk(1, first=90)]
+    assert 63 == engine.ingest(rows).new
+    assert 0 == engine.ingest(copy.copy(rows)).new
+    assert len(engine.compress(rows, force=True)) < len(rows)
+    assert [] == engine.get_status()["problems"]
+
+
+def test_a_uid_of_the_hosts_that_is_not_hex_can_be_named(make):
+    """A stub names such a message by an alias, and the alias opens it."""
+    engine = make()
+    output = "".join(f"out line {n}\n" for n in range(5000))
+    call = {"id": "c", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+    rows = [
+        {**user("q"), "message_uid": "msg_0001u"},
+        {"role": "assistant", "content": "", "tool_calls": [call], "message_uid": "msg_0001a"},
+        {"role": "tool", "tool_call_id": "c", "content": output, "message_uid": "msg_0001t"},
+    ]
+    out = engine.compress(rows, current_tokens=engine.count_tokens(rows))
+    assert engine.count_tokens(out) <= engine.threshold_tokens
+    name = out[-1]["content"].partition("[lcm ")[2][:8]
+    assert "msg_0001t" == ask(engine, "lcm_expand", uid=name)["messages"][0]["uid"]
+
+
+def test_many_images_in_the_newest_message_do_not_stop_a_pass(make):
+    """They cost what they cost; the message is named, and the turns before it are compacted."""
+    engine = make(context_length=64_000)
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    rows = [
+        *talk(200),
+        {"role": "user", "content": [{"type": "text", "text": "look"}, *[image] * 20]},
+    ]
+    out = engine.compress(rows)
+    assert (None, False) == (engine._last_summary_error, engine._last_compress_aborted)
+    assert engine.count_tokens(out) <= engine.threshold_tokens
+    assert out[-1]["content"].startswith("look")
+    assert 0 == engine.ingest(out).new
+
+
+@pytest.mark.parametrize("levels", [[1000], [500, 2000], [15, 50, 250, 1000]])
+@pytest.mark.parametrize("window", [2000, 4000, 16_000])
+def test_it_fits_at_any_levels_and_any_overhead(make, levels, window):
+    """A pass condenses further rather than exceed the budget; a quarter of the threshold at least is the list's."""
+    rows: list = []
+    engine = make(
+        context_length=window,
+        settings={"target_token_levels": levels},
+        summarizer=lambda r: " ".join(r.text.split()[: int(r.max_tokens * 0.7)]) + ".",
+    )
+    for n in range(60):
+        rows = [*rows, user(f"q{n} " + "word " * 40), said(f"a{n} " + "text " * 40)]
+        if engine.should_compress(engine.count_tokens(rows) + window):
+            rows = engine.compress(rows, current_tokens=engine.count_tokens(rows) + window)
+            assert engine.count_tokens(rows) <= max(engine.threshold_tokens // 4, 430)
 
 
 def test_what_cannot_shrink_is_left_alone_until_it_grows(make):

@@ -294,6 +294,46 @@ def test_an_empty_list_says_nothing(ledger):
     assert IngestReport(known=4) == ledger.ingest(rows)
 
 
+def test_reused_call_ids_after_an_undo_are_new_messages(ledger):
+    """The same id under another question proves nothing."""
+    head = [user("first question about the disk"), said("a long and distinct answer, " * 9)]
+    old = [
+        user("delete the old logs"),
+        called("call_0"),
+        result("call_0", "gone"),
+        said("logs deleted"),
+    ]
+    new = [
+        user("show me the weather"),
+        called("call_0"),
+        result("call_0", "sunny"),
+        said("it is sunny"),
+    ]
+    new[1]["tool_calls"][0]["function"]["arguments"] = '{"path": "weather"}'
+    ledger.ingest([*head, *old])
+    assert IngestReport(new=4, known=2, withdrawn=4) == ledger.ingest([*head, *new])
+    assert [*head, *new] == stored(ledger)
+    assert 0 == ledger.store.totals().versions
+
+
+def test_an_undo_of_everything_withdraws_everything(ledger):
+    """A list that shares nothing: what was stored is marked, and comes back with its own list."""
+    ledger.ingest([user("only turn"), said("answer")])
+    new = [user("other turn"), said("another answer, quite different in its words")]
+    assert IngestReport(new=2, withdrawn=2) == ledger.ingest(new)
+    assert new == stored(ledger)
+    assert IngestReport(known=2, withdrawn=2) == again(ledger).ingest(
+        [user("only turn"), said("answer")]
+    )
+
+
+def test_a_fold_counts_its_parts_also_when_they_were_never_apart(ledger):
+    """Turn numbers are the same, whenever the database was added."""
+    fold = {**user("A\n\nB"), "message_uid": "a" * 32, "_absorbed_message_uids": ["b" * 32]}
+    ledger.ingest([fold, said("z"), user("next")])
+    assert [2, 2, 3] == [e.turn for e in ledger.store.entries(ledger.session.line)]
+
+
 def test_another_call_without_words_is_another_message(ledger):
     """After an undo a call with no text is not the withdrawn call with no text."""
     head = [user("first question about the disk"), said("a long and distinct answer, " * 9)]

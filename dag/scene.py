@@ -1,0 +1,67 @@
+"""A host's list as a pass sees it: what is compacted already, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..storage.canon import decode
+from ..storage.protocol import Store
+from ..storage.records import Node
+from .ingest import Binding, Bound
+from .tokens import count_message
+
+__all__ = ["Live", "Scene", "scene_of", "size_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """A row that is not under a node yet."""
+
+    row: Any
+    bound: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The list as it is: what is compacted already, and what follows."""
+
+    frame: Node | None
+    top: tuple[Node, ...]
+    """The nodes that the frame shows, oldest first."""
+    live: tuple[Live, ...]
+    tokens: tuple[int, ...]
+
+
+def scene_of(store: Store, binding: Binding, sizes: Sequence[int]) -> Scene:
+    """What stands behind the newest frame; a row of ours that stands there again is left out.
+
+    *sizes*: tokens of each row.
+    """
+    uids = list(dict.fromkeys(bound.frame for bound in binding.bound if bound.frame))
+    frames = {node.uid: node for node in store.nodes(uids)}
+    frame = max(frames.values(), key=lambda node: (node.last_seq, node.time), default=None)
+    top = tuple(store.nodes([source.node or "" for source in frame.sources])) if frame else ()
+    shown = [bound.frame == frame.uid if frame else True for bound in binding.bound]
+    at = shown.index(True) if True in shown else 0
+    last = {each.messages: n for n, each in enumerate(binding.bound) if each.messages}
+    live, tokens = [], []
+    for n, (row, bound) in enumerate(zip(binding.rows, binding.bound, strict=True)):
+        if bound.kind == "system" or (bound.messages and n >= at and last[bound.messages] == n):
+            alone = _alone(store, row, bound)
+            live.append(Live(alone, bound))
+            tokens.append(sizes[n] if alone is row else count_message(alone))
+    return Scene(frame, top, tuple(live), tuple(tokens))
+
+
+def _alone(store: Store, row: Any, bound: Bound) -> Any:
+    """The row without what of ours the host merged in front of it."""
+    if not bound.frame and not (isinstance(row, dict) and row.get("_compressed_summary")):
+        return row
+    (message,) = store.read([(bound.messages[-1], 0)])
+    return decode(message.body)
+
+
+def size_of(row: Any) -> int:
+    return count_message(row) if isinstance(row, dict) else 0
