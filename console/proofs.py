@@ -184,7 +184,7 @@ def span(node: Node, line: Line, web: Web, findings: Findings) -> None:
         at = last
     if not _is_span(node, line, web):
         findings.wrong("node", node.uid, "the span that it says it has is not that of its sources")
-    left_out = [message for message in between if message != node.lifted]
+    left_out = [message for message in between if message not in node.lifted]
     if left_out:
         _explain(node, left_out, line, web, findings)
 
@@ -224,15 +224,15 @@ def account(frame: Node, line: Line, web: Web) -> Account:
     stray = [message for message in under if message not in line.place]
     before = line.active(0, begin)
     summarised = web.covered() if before else frozenset()
-    lost = [m for m in line.active(begin, end + 1) if m not in held and m != frame.lifted]
+    lost = [m for m in line.active(begin, end + 1) if m not in held and m not in frame.lifted]
     lost += [message for message in before if message in summarised]
-    faults = [
+    faults: list[tuple[int, str]] = [
         *((message, "is twice under the newest summary row") for message in twice),
         *((message, "is under the newest summary row and not on its line") for message in stray),
         *((message, "is neither under the newest summary row nor behind it") for message in lost),
     ]
-    if frame.lifted in held:
-        faults.append((frame.lifted, "is under the newest summary row and kept behind it"))
+    both = [message for message in frame.lifted if message in held]
+    faults += [(each, "is under the newest summary row and kept behind it") for each in both]
     if places and line.seqs[end] != frame.last_seq:
         said = "ends the newest summary row, which says that it ends elsewhere"
         faults.append((line.messages[end], said))

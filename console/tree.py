@@ -78,7 +78,7 @@ def _verbatim(store: Store, line: int, frame: Node | None) -> dict[str, int]:
     first = frame.last_seq + 1 if frame else 0
     behind = [entry for entry in store.entries(line, first=first) if not entry.withdrawn]
     if frame and frame.lifted:
-        behind += store.placed(line, [frame.lifted])
+        behind += store.placed(line, frame.lifted)
     return {"messages": len(behind), "tokens": sum(entry.tokens for entry in behind)}
 
 

@@ -27,7 +27,7 @@ from .messages import (
     same_words,
     turn_count,
 )
-from .renderer import FILLER, is_filler, recognise, rest_of, without_filler
+from .renderer import begins_with_filler, recognise, rest_of, without_filler
 
 __all__ = ["Binding", "Bound", "IngestReport", "Memo", "Run"]
 
@@ -57,8 +57,8 @@ class Bound:
     """``message``, ``frame`` (a summary row), ``filler`` or ``system``."""
     messages: tuple[int, ...] = ()
     """Our numbers of its messages: several for a fold."""
-    exact: bool = False
-    """Whether it is its one message to the letter, in the current version."""
+    version: int = 0
+    """The version of its one message that it is to the letter; 0: a fold, a stub, a stripped row."""
     frame: str = ""
     """uid of the frame, also where a message was merged behind the summary."""
 
@@ -83,16 +83,16 @@ class Memo:
     ends: list[int] = field(default_factory=list)
     end: tuple[int, int] | None = None
     """Order key and turn of the line's last message, if the list ends with it."""
-    lifted: tuple[int, int] = (-1, 0)
-    """Place of the last summary row, and the message that its frame left out and that stands behind it."""
+    lifted: tuple[int, tuple[int, ...]] = (-1, ())
+    """Place of the last summary row, and the messages that its frame left out and that stand behind it."""
 
-    def awaited(self) -> int:
-        """The lifted message, if the list as far as it is known stops before it."""
-        place, message = self.lifted
-        if not message or place >= len(self.bound):
-            return 0
+    def awaited(self) -> tuple[int, ...]:
+        """The lifted messages, if the list as far as it is known stops before them."""
+        place, messages = self.lifted
+        if not messages or place >= len(self.bound):
+            return ()
         behind = self.bound[place + 1 : place + 4]
-        return 0 if any(message in bound.messages for bound in behind) else message
+        return () if any(messages[0] in bound.messages for bound in behind) else messages
 
 
 _SYSTEM, _FILLER = Bound("system"), Bound("filler")
@@ -106,8 +106,8 @@ class _Stretch:
     probes: list[Probe]
     floor: int | None
     """Order key behind which its messages stand; None if nothing says."""
-    lifted: int = 0
-    """A message that stands among them although it is older."""
+    lifted: tuple[int, ...] = ()
+    """Messages that stand among them although they are older."""
 
 
 class Run:
@@ -118,7 +118,8 @@ class Run:
         self.memo = memo
         self.bound, self.ends, self.end = memo.bound, memo.ends, memo.end
         self.lineage = memo.lineage
-        self.awaited = self.turn = 0
+        self.awaited: tuple[int, ...] = ()
+        self.turn = 0
         self.counts = {"new": 0, "known": 0, "revised": 0, "withdrawn": 0}
 
     def bind(self) -> IngestReport:
@@ -149,7 +150,7 @@ class Run:
                 self.memo.lifted = (index, frame.lifted)
                 self.bound[index] = Bound("frame", frame=known.frame.uid)
                 row = rest_of(row, known)
-            elif self._behind_summary(index):
+            elif index and self.bound[index - 1].kind == "frame" and begins_with_filler(row):
                 row = without_filler(row)
                 self.bound[index] = _FILLER
             if row is not None:
@@ -178,14 +179,6 @@ class Run:
             if node.kind == "frame" and node.line in self.lineage
         ]
 
-    def _behind_summary(self, index: int) -> bool:
-        """Whether the row is, or begins with, the sentence that we put behind a summary row."""
-        row = self.rows[index]
-        if not index or self.bound[index - 1].kind != "frame" or row.get("role") != "assistant":
-            return False
-        content = row.get("content")
-        return is_filler(row) or (isinstance(content, str) and content.startswith(FILLER))
-
     # one stretch
 
     def _bind_stretch(self, stretch: _Stretch, by_uid: dict[str, int], *, last: bool) -> None:
@@ -194,7 +187,12 @@ class Run:
             return  # a list without a message says nothing
         stored = self._candidates(stretch)
         found = match(stored, probes, by_uid, self._read)
-        while stretch.floor is None and stored and not found.found[0] and self._more(stored):
+        while (
+            stretch.floor is None
+            and stored
+            and not found.found[0]
+            and self.store.tail(self.line, 1, before=stored[0].seq)
+        ):
             stored = self.store.tail(self.line, 4 * len(stored))
             found = match(stored, probes, by_uid, self._read)
         self._elsewhere(stored, probes, by_uid, found)
@@ -214,11 +212,8 @@ class Run:
             return []
         entries = self.store.entries(self.line, first=stretch.floor + 1)
         if stretch.lifted:
-            entries = [*self.store.placed(self.line, [stretch.lifted]), *entries]
+            entries = [*self.store.placed(self.line, stretch.lifted), *entries]
         return entries
-
-    def _more(self, stored: Sequence[Entry]) -> bool:
-        return bool(self.store.tail(self.line, 1, before=stored[0].seq))
 
     def _elsewhere(
         self, stored: list[Entry], probes: Sequence[Probe], by_uid: dict[str, int], found: Match
@@ -256,19 +251,28 @@ class Run:
     def _note(self, probe: Probe, entries: Sequence[Entry]) -> None:
         """Bind a row to the messages it is, and keep what is new about them."""
         self._name(probe, entries)
-        revised = len(entries) == 1 and self._is_revision(probe, entries[0])
-        if revised:
-            draft = draft_of(probe.row, key=probe.key, uid=entries[0].uid)
-            self.store.revise(self.line, entries[0].id, draft)
-        exact = len(entries) == 1 and (revised or probe.key == entries[0].key)
         last = max(entry.seq for entry in entries)
         self.turn = max(self.turn, entries[-1].turn)
-        self._bind(probe, [entry.id for entry in entries], last, exact=exact)
+        version, revised = self._version(probe, entries[0]) if len(entries) == 1 else (0, False)
+        self._bind(probe, [entry.id for entry in entries], last, version)
         self.counts["revised" if revised else "known"] += 1
 
-    def _bind(self, probe: Probe, messages: Sequence[int], seq: int, *, exact: bool) -> None:
+    def _version(self, probe: Probe, entry: Entry) -> tuple[int, bool]:
+        """(the version that the row shows to the letter, or 0; whether it is a new one)."""
+        if probe.key == entry.key:
+            return entry.version, False
+        editions = self.store.editions(entry.id) if entry.version > 1 else []
+        if shown := next((version for version, key in editions if key == probe.key), 0):
+            return shown, False  # another row, or another session, shows another one
+        if not self._is_revision(probe, entry):
+            return 0, False
+        draft = draft_of(probe.row, key=probe.key, uid=entry.uid)
+        self.store.revise(self.line, entry.id, draft)
+        return self.store.editions(entry.id)[-1][0], True
+
+    def _bind(self, probe: Probe, messages: Sequence[int], seq: int, version: int) -> None:
         before = self.bound[probe.index]
-        self.bound[probe.index] = Bound("message", tuple(messages), exact, before.frame)
+        self.bound[probe.index] = Bound("message", tuple(messages), version, before.frame)
         self.ends[probe.index] = seq
 
     def _name(self, probe: Probe, entries: Sequence[Entry]) -> None:
@@ -280,8 +284,6 @@ class Run:
             self.store.alias(entries[-1].id, name)
 
     def _is_revision(self, probe: Probe, entry: Entry) -> bool:
-        if probe.key == entry.key:
-            return False
         ((old, *_),) = self._read([entry])
         if same_words(probe.key, entry.key) and old.get("content") == probe.row.get("content"):
             return False
@@ -347,7 +349,7 @@ class Run:
                 uids[draft.uid] = 0
             entries = self.store.append(self.line, drafts, after=after)
             for probe, entry in zip(fresh, entries, strict=True):
-                self._bind(probe, [entry.id], entry.seq, exact=True)
+                self._bind(probe, [entry.id], entry.seq, 1)
                 uids[entry.uid] = entry.id
                 for name in absorbed_uids(probe.row):
                     self.store.alias(entry.id, name)

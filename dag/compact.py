@@ -155,7 +155,9 @@ class _Work:
 
     def __init__(self, store: Store, line: int, request: PassRequest, scene: Scene) -> None:
         self.store, self.line, self.request, self.scene = store, line, request, scene
-        self.rows = {each.bound.messages[0]: each.row for each in scene.live if each.bound.exact}
+        exact = [each for each in scene.live if each.bound.version]
+        self.rows = {each.bound.messages[0]: each.row for each in exact}
+        self.versions = {each.bound.messages[0]: each.bound.version for each in exact}
         voice = Voice(request.summarizer, request.trusted, request.focus, request.memory)
         self.maker = Maker(store, line, request.settings.target_token_levels, voice)
 
@@ -225,8 +227,10 @@ class _Work:
 
     # nodes
 
-    def _nodes(self, cut: Cut, budget: Budget, *, squash: bool) -> tuple[list[Node], int]:
-        """The nodes that the new summary row shows, and our number of the lifted user message."""
+    def _nodes(
+        self, cut: Cut, budget: Budget, *, squash: bool
+    ) -> tuple[list[Node], tuple[int, ...]]:
+        """The nodes that the new summary row shows, and our numbers of the lifted user message."""
         top, groups, lifted, hole = self._plan(cut, budget)
         for node in self.maker.nodes(groups, self._text):
             inside = {source.node for source in node.sources}
@@ -279,33 +283,28 @@ class _Work:
 
     def _plan(
         self, cut: Cut, budget: Budget
-    ) -> tuple[list[Node], list[list[Item]], int, int | None]:
-        """(nodes shown now, sources of new leaves, lifted message, its order key)."""
+    ) -> tuple[list[Node], list[list[Item]], tuple[int, ...], int | None]:
+        """(nodes shown now, sources of new leaves, lifted messages, their last order key)."""
         scene = self.scene
         placed = self._placed(cut)
-        raised = placed.get(self._message(cut.lifted)) if cut.lifted is not None else None
-        first = (
-            placed.get(self._message(cut.keep_from)) if cut.keep_from < len(scene.live) else None
+        raised = self._ids(cut.lifted) if cut.lifted is not None else ()
+        entries = [each for each in self._span(placed, cut) if each.id not in raised]
+        items = [Item(entry=entry) for entry in entries]
+        before = scene.frame.lifted if scene.frame else ()
+        if before and self._is_kept(before[0], cut):
+            raised = raised or before
+        elif before:
+            lifted = [Item(entry=placed[each]) for each in before if each in placed]
+            hole = max((item.last_seq for item in lifted), default=0)
+            partial = [Item(node=node) for node in scene.top if node.first_seq > hole]
+            items = [*lifted, *partial, *(item for item in items if item.first_seq > hole)]
+        hole_seq = max((placed[each].seq for each in raised if each in placed), default=None)
+        groups = self._groups(items, hole_seq, budget.leaf)
+        parts_turn = hole_seq is not None and (
+            any(item.last_seq > hole_seq for item in items)
+            or any(node.first_seq > hole_seq for node in scene.top)
         )
-        entries = self._span(placed, first)
-        before = placed.get(scene.frame.lifted) if scene.frame and scene.frame.lifted else None
-        items = [Item(entry=entry) for entry in entries if raised is None or entry.id != raised.id]
-        still_kept = before is not None and self._is_kept(before.id, cut)
-        if before is not None and not still_kept:
-            partial = [Item(node=node) for node in scene.top if node.first_seq > before.seq]
-            items = [
-                Item(entry=before),
-                *partial,
-                *(item for item in items if item.first_seq > before.seq),
-            ]
-        open_message = raised or (before if still_kept else None)
-        groups = self._groups(items, open_message.seq if open_message else None, budget.leaf)
-        hole = open_message.seq if open_message else None
-        parts_turn = hole is not None and (
-            any(item.last_seq > hole for item in items)
-            or any(node.first_seq > hole for node in scene.top)
-        )
-        return list(scene.top), groups, open_message.id if open_message and parts_turn else 0, hole
+        return list(scene.top), groups, raised if parts_turn else (), hole_seq
 
     def _groups(self, items: Sequence[Item], hole: int | None, leaf: int) -> list[list[Item]]:
         """Sources of leaves; none reaches over the lifted message."""
@@ -322,34 +321,37 @@ class _Work:
             )
         ]
 
-    def _message(self, index: int) -> int:
-        """Our number of the first message at or behind that place of the list."""
-        for each in self.scene.live[index:]:
-            if each.bound.messages:
-                return each.bound.messages[0]
-        return 0
+    def _ids(self, index: int) -> tuple[int, ...]:
+        """Our numbers of the first message (or fold) at or behind that place of the list."""
+        behind = (each.bound.messages for each in self.scene.live[index:])
+        return next((messages for messages in behind if messages), ())
 
     def _placed(self, cut: Cut) -> dict[int, Entry]:
-        wanted = {self._message(0), self._message(cut.keep_from)}
+        wanted = {*self._ids(0), *self._ids(cut.keep_from)}
         if cut.lifted is not None:
-            wanted.add(self._message(cut.lifted))
+            wanted.update(self._ids(cut.lifted))
         if self.scene.frame:
-            wanted.add(self.scene.frame.lifted)
-        return {entry.id: entry for entry in self.store.placed(self.line, wanted - {0})}
+            wanted.update(self.scene.frame.lifted)
+        return {entry.id: self._shown(entry) for entry in self.store.placed(self.line, wanted)}
 
-    def _span(self, placed: dict[int, Entry], first: Entry | None) -> list[Entry]:
+    def _span(self, placed: dict[int, Entry], cut: Cut) -> list[Entry]:
         """Stored messages between what is compacted and what stays, those that the list leaves out included."""
         if self.scene.frame is not None:
             start = self.scene.frame.last_seq + 1
         else:
-            head = placed.get(self._message(0))
-            start = head.seq if head else 1 << 62
-        last = first.seq - 1 if first else None
-        return [
-            entry
-            for entry in self.store.entries(self.line, first=start, last=last)
-            if not entry.withdrawn
-        ]
+            start = min((placed[each].seq for each in self._ids(0) if each in placed), default=1)
+        first = [placed[each].seq for each in self._ids(cut.keep_from) if each in placed]
+        last = min(first) - 1 if first else None
+        entries = self.store.entries(self.line, first=start, last=last)
+        return [self._shown(entry) for entry in entries if not entry.withdrawn]
+
+    def _shown(self, entry: Entry) -> Entry:
+        """The entry in the version that this list shows: another session may have made a later one."""
+        version = self.versions.get(entry.id, 0)
+        if version in (0, entry.version):
+            return entry
+        (message,) = self.store.read([(entry.id, version)])
+        return replace(entry, version=version, digest=message.digest)
 
     def _is_kept(self, message: int, cut: Cut) -> bool:
         indexes = [
@@ -358,7 +360,7 @@ class _Work:
         ]
         return any(message in self.scene.live[index].bound.messages for index in indexes)
 
-    def _frame(self, top: Sequence[Node], lifted: int, room: int) -> tuple[Node, str]:
+    def _frame(self, top: Sequence[Node], lifted: Sequence[int], room: int) -> tuple[Node, str]:
         """A frame that shows *top*, in at most *room* tokens if the coarsest sizes allow it."""
         frame = self.scene.frame
         shown = {source.node or "": source.level for source in frame.sources} if frame else {}

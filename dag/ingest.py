@@ -87,7 +87,7 @@ class Ledger:
             self._known -= _messages(memo.bound[start:])
             memo.end = None
         if memo.lifted[0] >= start:
-            memo.lifted = (-1, 0)
+            memo.lifted = (-1, ())
         del self._seen[start:], memo.bound[start:], memo.ends[start:]
 
 

@@ -188,12 +188,13 @@ def _by_likeness(
     result: Match,
 ) -> None:
     a, b, c, d = window
-    free = [i for i in range(a, b) if i not in result.taken and not stored[i].withdrawn]
+    free = [i for i in range(a, b) if i not in result.taken]
     rows = [n for n in range(c, d) if not result.found[n] and n not in result.new]
     if not free or not rows:
         return
     closed = b < len(stored) and any(result.found[d:])
-    alone = closed and len(free) == len(rows) == 1  # one for one: an edit, however different
+    active = [i for i in free if not stored[i].withdrawn]
+    alone = closed and len(active) == len(free) == len(rows) == 1  # an edit, however different
     leftover = _Leftover(stored, read, closed=closed)
     at = 0
     for n in rows:
@@ -242,7 +243,7 @@ class _Leftover:
 
     def _alike(self, row: Row, free: Sequence[int]) -> bool:
         """At the end of a list only what is beyond doubt: the rest is an undo and a new message."""
-        enough = _ALIKE if self._closed else 1.0
+        enough = _ALIKE if self._closed and not self._stored[free[0]].withdrawn else 1.0
         return any(
             is_less(old, row) or likeness(old, row) >= enough
             for old in self._versions(free[0], free)

@@ -85,7 +85,7 @@ def uid_of(node: Node, marks: Sequence[list[Any]]) -> str:
     said = [
         node.kind,
         node.line if node.kind == "frame" else 0,  # the same frame on a branch is another row
-        node.lifted,
+        list(node.lifted),
         {str(level): text for level, text in node.texts.items()},
         [node.topic, list(node.hints), node.sufficient],
         [node.first_seq, node.last_seq],  # a message may stand on another line too, elsewhere
@@ -111,7 +111,7 @@ def marks_of(node: Node, digests: Mapping[tuple[int, int], bytes]) -> list[list[
 def asked_for(node: Node, marks: Sequence[list[Any]], levels: Sequence[int]) -> str:
     """The source key that a stored *node* must have; *levels* are those it was made with."""
     if node.kind == "frame":
-        return digest(encode([list(marks), "frame", node.line, node.lifted])).hex()
+        return digest(encode([list(marks), "frame", node.line, list(node.lifted)])).hex()
     return _asked(marks, (node.first_seq, node.last_seq), levels)
 
 
@@ -130,7 +130,7 @@ def node_of(line: int, items: Sequence[Item], key: str, summary: Summary) -> Nod
         hints=summary.hints,
         sufficient=summary.sufficient,
         degraded=summary.reason if summary.degraded else "",
-        lifted=0,
+        lifted=(),
         time=clock.time(),
         sources=tuple(item.source() for item in items),
         **_span(items),
@@ -138,7 +138,7 @@ def node_of(line: int, items: Sequence[Item], key: str, summary: Summary) -> Nod
     return replace(node, uid=uid_of(node, [item.mark() for item in items]))
 
 
-def frame_of(line: int, shown: Sequence[tuple[Node, int]], lifted: int) -> Node:
+def frame_of(line: int, shown: Sequence[tuple[Node, int]], lifted: Sequence[int]) -> Node:
     """The frame of a summary row that shows these nodes, each at a level."""
     items = [Item(node=node) for node, _ in shown]
     marks = [item.mark(level) for item, (_, level) in zip(items, shown, strict=True)]
@@ -146,14 +146,14 @@ def frame_of(line: int, shown: Sequence[tuple[Node, int]], lifted: int) -> Node:
         uid="",
         kind="frame",
         line=line,
-        source_key=digest(encode([marks, "frame", line, lifted])).hex(),
+        source_key=digest(encode([marks, "frame", line, list(lifted)])).hex(),
         depth=1 + max(node.depth for node, _ in shown),
         texts={},
         topic="",
         hints=(),
         sufficient=0,
         degraded="",
-        lifted=lifted,
+        lifted=tuple(lifted),
         time=clock.time(),
         sources=tuple(item.source(level) for item, (_, level) in zip(items, shown, strict=True)),
         **_span(items),

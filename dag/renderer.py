@@ -22,9 +22,9 @@ __all__ = [
     "FILLER",
     "HEAD",
     "Recognised",
+    "begins_with_filler",
     "block",
     "filler_row",
-    "is_filler",
     "recognise",
     "render",
     "rest_of",
@@ -89,12 +89,13 @@ def filler_row() -> dict[str, Any]:
     return {"role": "assistant", "content": FILLER, _FLAG: True}
 
 
-def is_filler(row: Row) -> bool:
-    """Whether the row is our sentence and nothing else; only true behind a summary row."""
-    return (
-        row.get("role") == "assistant"
-        and not row.get("tool_calls")
-        and normal(text_of(row)) == FILLER
+def begins_with_filler(row: Row) -> bool:
+    """Whether the row is, or begins with, our sentence; only told of a row behind a summary row."""
+    if row.get("role") != "assistant":
+        return False
+    content = row.get("content")
+    return normal(text_of(row)) == FILLER or (
+        isinstance(content, str) and content.startswith(FILLER)
     )
 
 

@@ -78,11 +78,12 @@ class Attachment:
     def move(self, home: Any) -> bool:
         """Go to a Hermes home; True if the engine was on another one before."""
         with self._mutex:
-            moved = self.home is not None and Path(home) != self.home
+            before = self.path if self._sessions is not None else None
+            self.home = Path(home)
+            moved = before is not None and self.path != before
             if moved:
                 self.close()
                 self.session_id = ""
-            self.home = Path(home)
             return moved
 
     def open(self) -> Sessions:

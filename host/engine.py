@@ -16,7 +16,7 @@ from .attachment import Attachment, SettingsSource
 from .base import ContextEngine
 from .facts import engine_facts
 from .failures import Failures, said_by
-from .surface import COUNTERS, START, THRESHOLD
+from .surface import COUNTERS, START, THRESHOLD, whole
 
 if TYPE_CHECKING:
     from ..dag.compact import Outcome, PassRequest
@@ -208,7 +208,7 @@ class LCMEngine(ContextEngine):
         from ..dag.tokens import IMAGE_TOKENS, count_message
 
         price = hermes.image_tokens(IMAGE_TOKENS)
-        return sum(count_message(row, price) for row in messages if isinstance(row, Mapping))
+        return sum(count_message(row, price) for row in messages or () if isinstance(row, Mapping))
 
     def update_model(
         self, model: str, context_length: int, base_url: str = "", api_key: str = "", provider: str = "",
@@ -233,12 +233,9 @@ class LCMEngine(ContextEngine):
     def update_from_response(self, usage: Mapping[str, Any] | None) -> None:
         """What the provider counted; ``{}`` if it counted nothing."""
         self.awaiting_real_usage_after_compression = self._last_compression_made_progress = False
-        if not usage:
-            return
-        self.last_prompt_tokens = int(usage.get("prompt_tokens") or 0)
-        self.last_completion_tokens = int(usage.get("completion_tokens") or 0)
-        self.last_total_tokens = int(usage.get("total_tokens") or 0)
-        self.last_real_prompt_tokens = self.last_prompt_tokens
+        for name in ("prompt_tokens", "completion_tokens", "total_tokens") if usage else ():
+            setattr(self, f"last_{name}", whole((usage or {}).get(name)))
+            self.last_real_prompt_tokens = self.last_prompt_tokens
 
     def note_usage_less_response(self, *args: Any, **kwargs: Any) -> None:
         """The provider sent no usage."""
@@ -250,9 +247,8 @@ class LCMEngine(ContextEngine):
 
     def should_compress_info(self, prompt_tokens: int | None = None) -> tuple[bool, str | None]:
         """The same, with the reason where a list over the threshold is left as it is."""
-        tokens = prompt_tokens if prompt_tokens and prompt_tokens > 0 else self.last_prompt_tokens
-        if tokens <= 0:
-            tokens = self._list_tokens
+        given = (whole(prompt_tokens), self.last_prompt_tokens, self._list_tokens)
+        tokens = next((each for each in given if each > 0), 0)
         if not self._session_id or tokens < self.threshold_tokens or self.threshold_tokens <= 0:
             return False, None
         if tokens < self._blocked_at:

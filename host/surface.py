@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["COUNTERS", "START", "THRESHOLD"]
+__all__ = ["COUNTERS", "START", "THRESHOLD", "whole"]
 
 #: Share of the window at which a list is compacted, until settings say otherwise: their default.
 THRESHOLD = 0.75
@@ -81,3 +81,11 @@ _RUNTIME: dict[str, Any] = {
 }
 
 START: MappingProxyType[str, Any] = MappingProxyType({**COUNTERS, **_KNOBS, **_RUNTIME})
+
+
+def whole(value: Any) -> int:
+    """A number of tokens as a host gives it; 0 for what is none."""
+    try:
+        return int(value or 0)
+    except (TypeError, ValueError, OverflowError):
+        return 0

@@ -79,6 +79,7 @@ def _load(sql: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[Node
             raise StoreDamaged(f"Node {name} is damaged. Run `hermes lcm verify`.") from error
         rest["texts"] = {int(level): text for level, text in rest["texts"].items()}
         rest["hints"] = tuple(rest["hints"])
+        rest["lifted"] = tuple(rest["lifted"])
         nodes.append(
             Node(
                 uid=unpack_uid(uid), kind=kind, line=line, source_key=source_key, depth=depth, degraded=degraded,

@@ -120,8 +120,8 @@ def revise(sql: sqlite3.Connection, message: int, draft: Draft) -> None:
     """Make *draft* the current version of *message*."""
     old = read(sql, [(message, 0)], "")[0]
     version = sql.execute(
-        "INSERT INTO versions (message, version, digest, body, refs)"
-        " SELECT id, version, digest, body, refs FROM messages WHERE id = ? RETURNING id",
+        "INSERT INTO versions (message, version, digest, key, body, refs)"
+        " SELECT id, version, digest, key, body, refs FROM messages WHERE id = ? RETURNING id",
         [message],
     ).fetchone()[0]
     fts.replace_message(sql, message, old.body, version, draft.text)

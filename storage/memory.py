@@ -144,6 +144,9 @@ class MemoryStore:
             self._messages[message].drafts.append(draft)
             self._lines[line].revision += 1
 
+    def editions(self, message: int) -> list[tuple[int, bytes]]:
+        return [(n, draft.key) for n, draft in enumerate(self._messages[message].drafts, 1)]
+
     def rename(self, line: int, message: int, uid: str) -> None:
         with self._mutex:
             self._messages[message].uid = uid

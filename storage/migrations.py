@@ -60,6 +60,7 @@ CREATE TABLE versions (        -- those before
     message INTEGER NOT NULL REFERENCES messages,
     version INTEGER NOT NULL,
     digest BLOB NOT NULL,
+    key BLOB NOT NULL,
     body BLOB NOT NULL,
     refs TEXT,
     UNIQUE (message, version)

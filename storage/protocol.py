@@ -69,6 +69,9 @@ class Store(Protocol):
     def revise(self, line: int, message: int, draft: Draft) -> None:
         """Make *draft* the current version; the one before is kept."""
 
+    def editions(self, message: int) -> list[tuple[int, bytes]]:
+        """(version, key) of each version of a message, the current one last."""
+
     def rename(self, line: int, message: int, uid: str) -> None:
         """Give a message its host's uid; the old one stays valid."""
 

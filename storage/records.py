@@ -125,9 +125,9 @@ class Node:
     last_turn: int
     messages: int
     """How many messages it stands for."""
-    lifted: int
-    """Of a frame: our number of the user message that stands behind the summary
-    row although its turn is under it in part; 0 if there is none."""
+    lifted: tuple[int, ...]
+    """Of a frame: our numbers of the user message (several if the host folded it)
+    that stands behind the summary row although its turn is under it in part."""
     source_tokens: int
     time: float
     sources: tuple[Source, ...] = field(repr=False)

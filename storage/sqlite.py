@@ -124,6 +124,15 @@ class SqliteStore:
             log_tables.revise(sql, message, draft)
             log_tables.touch(sql, line)
 
+    def editions(self, message: int) -> list[tuple[int, bytes]]:
+        with self._connection.reading() as sql:
+            rows = sql.execute(
+                "SELECT version, key FROM versions WHERE message = :message UNION ALL"
+                " SELECT version, key FROM messages WHERE id = :message ORDER BY version",
+                {"message": message},
+            )
+            return rows.fetchall()
+
     def rename(self, line: int, message: int, uid: str) -> None:
         with self._connection.writing() as sql:
             (old,) = sql.execute("SELECT uid FROM messages WHERE id = ?", [message]).fetchone()

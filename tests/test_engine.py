@@ -300,6 +300,18 @@ def test_another_home_is_another_database(make, home, tmp_path):
     assert (2, 6) == (messages(home), messages(tmp_path / "two"))
 
 
+def test_the_keyword_wins_over_the_environment(tmp_path, monkeypatch):
+    """Also where the engine has opened the environment's home already."""
+    monkeypatch.setenv("HERMES_HOME", str(tmp_path / "env"))
+    engine = LCMEngine(8000, settings={})
+    engine.on_session_start("s")
+    engine.ingest(talk(1))
+    engine.on_session_start("s", hermes_home=str(tmp_path / "said"))
+    engine.ingest(talk(2))
+    engine.close()
+    assert (2, 4) == (messages(tmp_path / "env"), messages(tmp_path / "said"))
+
+
 def test_an_explicit_path_does_not_move(tmp_path, make):
     """db_path beats the setting, which beats the home."""
     engine = make(
@@ -367,6 +379,17 @@ def test_usage_clears_the_flag(make):
         engine.update_from_response(usage)
         assert not engine.awaiting_real_usage_after_compression
     assert (100, 0) == (engine.last_prompt_tokens, engine.last_completion_tokens)
+
+
+def test_odd_figures_reach_no_host(make):
+    """What is no number counts as none."""
+    engine = make()
+    engine.update_from_response(
+        {"prompt_tokens": "abc", "completion_tokens": [], "total_tokens": None}
+    )
+    assert (0, False) == (engine.last_prompt_tokens, engine.should_compress("x"))
+    assert engine.should_compress("9000")
+    assert 0 == engine.count_tokens(None)
 
 
 def test_should_compress_falls_back_to_what_is_known(make):

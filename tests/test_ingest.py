@@ -506,6 +506,31 @@ def test_absorbed_uids_name_the_survivor(ledger):
     assert "d" * 32 in ledger.store.known(["d" * 32])
 
 
+def test_a_uid_in_two_rows_stays_quiet_at_every_restart(ledger):
+    """The texts of both rows are kept, and no restart makes another version of them."""
+    rows = with_uids([user("first word"), said("ans"), user("later text"), said("fin")])
+    rows[2]["message_uid"] = rows[0]["message_uid"]
+    ledger.ingest(rows)
+    for _ in range(3):
+        assert IngestReport(known=4) == again(ledger).ingest(copy.deepcopy(rows))
+    assert 1 == ledger.store.totals().versions
+
+
+def test_another_session_cannot_change_what_this_one_shows(store):
+    """One uid, two sessions, two texts: each node holds the text that its own list showed."""
+    first, second = (Ledger(store, store.open_session(name)) for name in "ab")
+    rows = with_uids(talk(30))
+    rows[0]["content"] = "ALPHA " + rows[0]["content"]
+    first.ingest(rows)
+    second.ingest([{**user("foreign text"), "message_uid": rows[0]["message_uid"]}, said("zz")])
+    for ledger in (first, again(first)):
+        outcome = passed(ledger, rows)
+        assert "foreign" not in outcome.rows[0]["content"]
+        (number, version), *_ = store.stands_for(outcome.frame.uid)
+        (message,) = store.read([(number, version)])
+        assert decode(message.body)["content"].startswith("ALPHA")
+
+
 def test_an_upgrade_of_the_host_changes_nothing(ledger):
     """No uids, then uids back-filled after a restart."""
     rows = talk(20)
@@ -618,6 +643,34 @@ def test_a_message_on_two_lines_has_nodes_of_each(store):
     assert all(node.last_seq <= last for node in frames)
     under = [m for m, _ in store.stands_for(frames[-1].uid)]
     assert under == [e.id for e in store.entries(second.session.line)][: len(under)]
+
+
+def test_a_fold_that_was_withdrawn_comes_back_as_what_it_was(ledger):
+    """`/compress here N` sends the head alone first."""
+    head = talk(6)
+    parts = [user("part one of it"), user("part two of it"), said("a final answer of some words")]
+    ledger.ingest([*head, *parts])
+    whole = [*head, user("part one of it\n\npart two of it"), parts[2]]
+    assert 0 == ledger.ingest(whole).new
+    assert 3 == ledger.ingest(head).withdrawn
+    assert 0 == ledger.ingest(whole).new
+    assert [*head, *parts] == stored(ledger)
+
+
+def test_a_fold_that_is_lifted_stands_for_all_its_messages(ledger):
+    """None of its parts is under the node of its steps, and none changes."""
+    steps = [row for n in range(60) for row in (called(f"c{n}"), result(f"c{n}", "out " * 60))]
+    ledger.ingest([user("part one of it"), user("part two of it"), *steps])
+    outcome = passed(ledger, [user("part one of it\n\npart two of it"), *steps])
+    assert 2 == len(outcome.frame.lifted)
+    for each in (ledger, again(ledger)):
+        report = each.ingest(list(outcome.rows))
+        assert (0, 0, 0) == (report.new, report.revised, report.withdrawn)
+    assert 122 == len(stored(ledger))
+    further = [*outcome.rows, said("done with it"), *talk(20)]
+    frame = passed(ledger, further).frame
+    under = [m for m, _ in ledger.store.stands_for(frame.uid)]
+    assert [e.id for e in ledger.store.entries(ledger.session.line)][: len(under)] == under
 
 
 def test_undo_past_the_tail_after_a_pass(ledger):

@@ -46,7 +46,7 @@ def node(uid, line, sources, **kw):
         "uid": f"{uid:032x}", "kind": "leaf", "line": line, "source_key": f"k{uid}", "depth": 0,
         "texts": {15: "short", 50: f"a longer text about zebra{uid}"}, "topic": "animals", "hints": ("zebras",),
         "sufficient": 50, "degraded": "", "first_seq": 1, "last_seq": 9, "first_turn": 1, "last_turn": 2,
-        "messages": len(sources), "lifted": 0, "source_tokens": 10, "time": 1.0, "sources": tuple(sources),
+        "messages": len(sources), "lifted": (), "source_tokens": 10, "time": 1.0, "sources": tuple(sources),
     }  # fmt: skip
     return Node(**(values | kw))
 

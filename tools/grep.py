@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ __all__ = ["MODES", "grep"]
 
 MODES = ("auto", "exact", "regex", "fuzzy")
 _MOST_LIMIT = 50
+_ROLES = ("user", "assistant", "tool")
 _OWN_TOOLS = (
     "lcm_grep",
     "lcm_expand",
@@ -126,7 +128,7 @@ def _choice(value: Any, name: str, allowed: Sequence[str], default: str) -> str:
 
 def _roles(value: Any) -> tuple[str, ...]:
     values = value if isinstance(value, list | tuple) else [value]
-    return tuple(str(each).strip().lower() for each in values if each)
+    return tuple(_choice(each, "role", _ROLES, "") for each in values if each)
 
 
 def _limit(value: Any) -> int:
@@ -154,9 +156,11 @@ def _time(value: Any, name: str, *, end: bool = False) -> float | None:
         return None
     text = str(value).strip()
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        pass
+        number = math.nan
+    if math.isfinite(number):
+        return number
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time as clock
+import unicodedata
 from collections.abc import Callable
 
 from .answers import ToolError
@@ -27,15 +28,20 @@ Find = Callable[[str], int]
 
 def exactly(query: str) -> Find:
     """Substring search without regard to case."""
-    needle = query.casefold()
+    needle = _plain(query)
 
     def find(text: str) -> int:
         at = text.find(query)
-        if at < 0 and needle in text.casefold():
+        if at < 0 and needle in _plain(text):
             at = max(text.lower().find(query.lower()), 0)
         return at
 
     return find
+
+
+def _plain(text: str) -> str:
+    """Without case, and with composed accents."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text).casefold()
 
 
 def pattern(query: str) -> Find:
