@@ -30,18 +30,28 @@ def mark_of(uid: str) -> str:
 
 
 def is_less(old: Row, new: Row) -> bool:
-    """Whether *new* says nothing that *old* does not: stripped, flattened, or our own stub of it."""
+    """Whether *new* says nothing that *old* does not: stripped, flattened, masked, or our own stub of it."""
     if calls_identity(old) != calls_identity(new):
         return False
     if media_of(new) not in ([], media_of(old)):
         return False
     was, now = text_of(old), text_of(new)
-    if len(now) > len(was):
-        return False
-    if normal(was) == normal(now):
-        return True
     cut = STUB.search(now)
-    return cut is not None and was.startswith(now[: cut.start()]) and was.endswith(now[cut.end() :])
+    if cut and was.startswith(now[: cut.start()]) and was.endswith(now[cut.end() :]):
+        return True
+    return _masks(was, now) or (len(now) <= len(was) and normal(was) == normal(now))
+
+
+#: What hosts put in the place of a secret.
+_MASK = re.compile(r"\*{3,}|\[redacted[^\]\n]*\]|<redacted[^>\n]*>|\u2588+", re.IGNORECASE)
+
+
+def _masks(was: str, now: str) -> bool:
+    """Whether *now* is *was* with parts of it masked."""
+    if not _MASK.search(now) or was == now:
+        return False
+    parts = [re.escape(part) for part in _MASK.split(now.strip())]
+    return re.fullmatch(r"[^\n]{0,400}?".join(parts), was.strip()) is not None
 
 
 def is_fold(parts: Sequence[Row], row: Row) -> bool:

@@ -20,6 +20,7 @@ __all__ = ["Match", "Probe", "match"]
 
 #: How many stored messages beyond the next one are tried for a leftover row.
 _LOOK_AHEAD = 8
+_LOOK_AHEAD_WITHDRAWN = 32
 #: Share of words from which an edited row between matched neighbours is taken for the same message.
 _ALIKE = 0.3
 
@@ -79,8 +80,9 @@ def match(
     for window in _gaps(len(stored), result):
         _by_words(stored, probes, window, by_uid, result)
     _drop_weak_end(stored, probes, read, result)
-    for window in _gaps(len(stored), result):
-        _by_likeness(stored, probes, window, read, result)
+    for withdrawn in (False, True):  # what is in the conversation before what was taken out of it
+        for window in _gaps(len(stored), result):
+            _by_likeness(_Leftover(stored, read, withdrawn=withdrawn), probes, window, result)
     return result
 
 
@@ -158,7 +160,7 @@ def _drop_weak_end(
             for i in range(before + 1, result.found[start][0])
             if i not in result.taken and not stored[i].withdrawn
         ]
-        if not free or _Leftover(stored, read, closed=False).run(probes[row], free[:_LOOK_AHEAD]):
+        if not free or _Leftover(stored, read).run(probes[row], free[:_LOOK_AHEAD]):
             return
         for n in range(start, end):
             result.unbind(n)
@@ -181,28 +183,24 @@ def _is_strong(probes: Sequence[Probe], start: int, end: int, result: Match) -> 
 
 
 def _by_likeness(
-    stored: Sequence[Entry],
-    probes: Sequence[Probe],
-    window: tuple[int, int, int, int],
-    read: Read,
-    result: Match,
+    leftover: _Leftover, probes: Sequence[Probe], window: tuple[int, int, int, int], result: Match
 ) -> None:
     a, b, c, d = window
-    free = [i for i in range(a, b) if i not in result.taken]
+    free = leftover.free(a, b, result)
     rows = [n for n in range(c, d) if not result.found[n] and n not in result.new]
     if not free or not rows:
         return
-    closed = b < len(stored) and any(result.found[d:])
-    active = [i for i in free if not stored[i].withdrawn]
-    alone = closed and len(active) == len(free) == len(rows) == 1  # an edit, however different
-    leftover = _Leftover(stored, read, closed=closed)
+    leftover.closed = any(result.found[d:])
     at = 0
     for n in rows:
-        for place in range(at, min(at + _LOOK_AHEAD, len(free))):
+        for place in range(at, min(at + leftover.reach, len(free))):
             before = result.found[n - 1][-1:] if n else (-1,)
-            anchored = before == (free[place] - 1,)
-            near = free[place : place + _LOOK_AHEAD]
-            run = leftover.run(probes[n], near, alone=alone, anchored=anchored)
+            run = leftover.run(
+                probes[n],
+                free[place : place + _LOOK_AHEAD],
+                alone=len(free) == len(rows) == 1,
+                anchored=before == (free[place] - 1,),
+            )
             if run:
                 result.bind(n, *run)
                 at = place + len(run)
@@ -212,9 +210,20 @@ def _by_likeness(
 class _Leftover:
     """Stored messages of one gap that no row has claimed yet."""
 
-    def __init__(self, stored: Sequence[Entry], read: Read, *, closed: bool) -> None:
-        self._stored, self._read, self._closed = stored, read, closed
+    def __init__(self, stored: Sequence[Entry], read: Read, *, withdrawn: bool = False) -> None:
+        self._stored, self._read, self._withdrawn = stored, read, withdrawn
         self._messages: dict[int, Sequence[Row]] = {}
+        self.closed = False
+        """Whether the gap ends in front of a row that is known."""
+        self.reach = _LOOK_AHEAD_WITHDRAWN if withdrawn else _LOOK_AHEAD
+
+    def free(self, start: int, end: int, result: Match) -> list[int]:
+        """The messages between that are looked at."""
+        return [
+            i
+            for i in range(start, end)
+            if i not in result.taken and self._stored[i].withdrawn == self._withdrawn
+        ]
 
     def _versions(self, i: int, near: Sequence[int]) -> Sequence[Row]:
         """The message at *i*: its current version, and its first; its neighbours are loaded with it."""
@@ -236,14 +245,14 @@ class _Leftover:
             return ()
         if folded := self._fold(row, free):
             return folded
-        if alone:
-            return free[:1]
+        if alone and self.closed and not self._withdrawn:
+            return free[:1]  # one for one between known rows: an edit, however different
         by_id = bool(row.get("tool_call_id") or calls_of(row))
         return free[:1] if (anchored or not by_id) and self._alike(row, free) else ()
 
     def _alike(self, row: Row, free: Sequence[int]) -> bool:
         """At the end of a list only what is beyond doubt: the rest is an undo and a new message."""
-        enough = _ALIKE if self._closed and not self._stored[free[0]].withdrawn else 1.0
+        enough = _ALIKE if self.closed and not self._withdrawn else 1.0
         return any(
             is_less(old, row) or likeness(old, row) >= enough
             for old in self._versions(free[0], free)

@@ -13,7 +13,8 @@ from typing import Any
 
 from .budget import Budget
 from .fit import SMALLEST_STUB
-from .messages import Row, calls_of, is_system, starts_turn
+from .messages import Row, calls_of, is_system, starts_turn, text_of
+from .tokens import count_text
 from .validity import crossed, partners
 
 __all__ = ["Cut", "choose_cut"]
@@ -37,14 +38,16 @@ class Cut:
 def choose_cut(rows: Sequence[Any], tokens: Sequence[int], budget: Budget) -> Cut:
     """Where to cut *rows*, whose sizes are *tokens*; ``Cut(0)`` if all of it stays."""
     crossing = crossed(rows)
-    suffix = [0] * (len(rows) + 1)
-    for index in range(len(rows) - 1, -1, -1):
-        suffix[index] = suffix[index + 1] + tokens[index]
     starts = [
         i
         for i, row in enumerate(rows)
         if not is_system(row) and starts_turn(row) and not crossing[i]
     ]
+    stubs = _user_stub(rows, tokens, starts[-1], budget) if starts else {}
+    sizes = [stubs.get(i, size) for i, size in enumerate(tokens)]
+    suffix = [0] * (len(rows) + 1)
+    for index in range(len(rows) - 1, -1, -1):
+        suffix[index] = suffix[index + 1] + sizes[index]
     best: int | None = None
     for kept, index in enumerate(reversed(starts), 1):
         allowed = max(budget.tail, budget.turns_tail) if kept <= _TURNS_KEPT else budget.tail
@@ -52,8 +55,18 @@ def choose_cut(rows: Sequence[Any], tokens: Sequence[int], budget: Budget) -> Cu
             break
         best = index
     if best is not None:
-        return Cut(0 if best == _first(rows) else best)
-    return _inside(rows, tokens, crossing, starts[-1] if starts else None, budget)
+        return Cut(0 if best == _first(rows) else best, None, stubs)
+    return _inside(rows, sizes, crossing, starts[-1] if starts else None, budget, stubs)
+
+
+def _user_stub(
+    rows: Sequence[Any], tokens: Sequence[int], user: int, budget: Budget
+) -> dict[int, int]:
+    """The newest user message, if it alone takes more than half: what may be shown of it."""
+    if tokens[user] <= budget.limit // 2:
+        return {}
+    room = max(budget.limit // 2 - budget.reserve, SMALLEST_STUB)
+    return {user: min(room, count_text(text_of(rows[user])) + SMALLEST_STUB)}
 
 
 def _first(rows: Sequence[Any]) -> int:
@@ -66,14 +79,10 @@ def _inside(
     crossing: Sequence[bool],
     user: int | None,
     budget: Budget,
+    stubs: dict[int, int],
 ) -> Cut:
     """A cut at a step of the newest turn."""
-    stubs: dict[int, int] = {}
-    spent = 0
-    if user is not None:
-        spent = tokens[user]
-        if spent > budget.limit // 2:
-            spent = stubs[user] = max(budget.limit // 2 - budget.reserve, SMALLEST_STUB)
+    spent = 0 if user is None else tokens[user]
     steps = [
         i
         for i in range(0 if user is None else user + 1, len(rows))

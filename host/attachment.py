@@ -50,6 +50,21 @@ class SettingsSource:
             self.loaded = None
 
 
+class Traceless:
+    """Where sessions live that must leave no trace: as long as the engine, or a clone of it."""
+
+    def __init__(self) -> None:
+        self._store: Store | None = None
+
+    def store(self) -> Store:
+        """The store, made at the first need."""
+        if self._store is None:
+            from ..storage import open_store
+
+            self._store = open_store("memory:")
+        return self._store
+
+
 class Attachment:
     """Where one engine stands: which home, which database, which session.
 
@@ -64,6 +79,7 @@ class Attachment:
         self._given_path = path
         self._source = source
         self._sessions: Sessions | None = None
+        self.traceless = Traceless()
         self._mutex = threading.RLock()
 
     @property
@@ -92,7 +108,9 @@ class Attachment:
             if self._sessions is None:
                 from .sessions import Sessions
 
-                self._sessions = Sessions(self.path, self._source.load().settings)
+                self._sessions = Sessions(
+                    self.path, self._source.load().settings, self.traceless.store()
+                )
             return self._sessions
 
     def skips(self, session_id: str) -> bool:
@@ -141,7 +159,7 @@ class Attachment:
     def stored(self) -> tuple[Store, Session] | None:
         """The session's store, if something of the session is in it."""
         with self._mutex:
-            return None if self.skips(self.session_id) else self.open().found(self.session_id)
+            return self.open().found(self.session_id) if self.session_id else None
 
     def close(self) -> None:
         """Close the database; it opens again at need."""

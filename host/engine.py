@@ -116,6 +116,7 @@ class LCMEngine(ContextEngine):
             setattr(clone, key, getattr(self, key))
         clone._source.loaded = self._source.loaded
         clone._attachment.home = self._attachment.home
+        clone._attachment.traceless = self._attachment.traceless
         if self._family is not None:
             self._family.join(clone)
         return clone

@@ -334,12 +334,39 @@ def test_sessions_to_ignore_and_to_keep_in_memory(make, home):
     out = engine.compress(rows, current_tokens=engine.count_tokens(rows))
     assert engine.count_tokens(out) <= engine.threshold_tokens
     assert engine.count_tokens(engine.compress([*out, *talk(60, first=100)])) <= 6000
-    assert "error" in ask(engine, "lcm_grep", query="question")
     assert [] == shown
+    name = out[0]["content"][-9:-1]
+    assert 0 < len(ask(engine, "lcm_expand", uid=name)["messages"])
     engine.on_session_start("tmp_1", hermes_home=str(home))
     assert len(engine.compress(rows, current_tokens=engine.count_tokens(rows))) < len(rows)
     assert 120 == ask(engine, "lcm_status")["messages"]
     assert not home.exists()
+
+
+def test_a_session_in_memory_outlives_close_and_is_shared_with_clones(make, home):
+    """As long as the process: our own rows stay ours, and what was replaced can be opened."""
+    settings = {"memory_only_sessions": ["m*"]}
+    engine = make("m1", settings=settings)
+    rows = talk(60)
+    out = engine.compress(rows, current_tokens=engine.count_tokens(rows))
+    clone = engine.clone_for_agent()
+    clone.on_session_start("m1")
+    engine.close()
+    for each in (engine, clone):
+        assert 0 == each.ingest(copy.deepcopy(out)).new
+        assert ask(each, "lcm_expand", uid=out[0]["content"][-9:-1])["messages"]
+    assert not home.exists()
+
+
+def test_a_branch_that_came_back_changed_is_still_a_branch(make):
+    """The older host flattens a picture when it restores; the transcript is not stored again."""
+    parent = make("p")
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    rows = [{"role": "user", "content": [{"type": "text", "text": "look"}, picture]}, *talk(3)[1:]]
+    parent.ingest(rows)
+    branch = make("x")
+    branch.bind_session_state(HostSessions(b={"parent_session_id": "p"}, p={}), "b")
+    assert 1 == branch.ingest([user("look"), *copy.deepcopy(rows[1:]), user("own")]).new
 
 
 def test_a_closed_engine_opens_again(make):
@@ -460,7 +487,9 @@ def test_many_images_in_the_newest_message_do_not_stop_a_pass(make):
     assert (None, False) == (engine._last_summary_error, engine._last_compress_aborted)
     assert engine.count_tokens(out) <= engine.threshold_tokens
     assert out[-1]["content"].startswith("look")
-    assert 0 == engine.ingest(out).new
+    assert sum(row["role"] == "user" for row in out) >= 4
+    report = engine.ingest(out)
+    assert (0, 0) == (report.new, report.revised)
 
 
 @pytest.mark.parametrize("levels", [[1000], [500, 2000], [15, 50, 250, 1000]])

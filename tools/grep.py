@@ -18,7 +18,7 @@ from .answers import ToolError, to_json
 from .describe import stamp
 from .desk import Desk
 from .fuzzy import repair
-from .patterns import Stopwatch, exactly, pattern
+from .patterns import Find, Stopwatch, exactly, pattern
 from .query import terms_of
 from .snippet import snippet
 
@@ -179,7 +179,8 @@ def _ranking(desk: Desk, text: str, mode: str, where: Filter) -> _Ranking:
     if mode == "exact":
         return _scan(desk, exactly(text), _Search(text, where, [text]), mode)
     if mode == "regex":
-        return _scan(desk, pattern(text), _Search(text, where), mode)
+        watch = Stopwatch()
+        return _scan(desk, pattern(text, watch), _Search(text, where), mode, watch)
     if mode == "fuzzy":
         return _fuzzy(desk, text, where)
     return _auto(desk, text, where)
@@ -233,9 +234,11 @@ def _fuzzy(desk: Desk, text: str, where: Filter) -> _Ranking:
     return _Ranking(hits, words, "fuzzy", note)
 
 
-def _scan(desk: Desk, find: Any, search: _Search, mode: str) -> _Ranking:
+def _scan(
+    desk: Desk, find: Find, search: _Search, mode: str, watch: Stopwatch | None = None
+) -> _Ranking:
     """Every message in which *find* finds something, in any version; the newest first."""
-    watch = Stopwatch()
+    watch = watch or Stopwatch()
     hits: dict[int, Hit] = {}
     note = ""
     texts = chain.from_iterable(map(desk.store.texts, _own_calls_last(search.where)))

@@ -9,21 +9,32 @@ from collections.abc import Callable
 
 from .answers import ToolError
 
-__all__ = ["Stopwatch", "exactly", "pattern"]
+__all__ = ["Find", "Stopwatch", "exactly", "pattern"]
 
 #: Seconds that a scan may take.
 SCAN_SECONDS = 8.0
 #: Characters of one message that a pattern is tried on at a time: backtracking is bounded by it.
-_WINDOW = 20_000
+_WINDOW = 4_000
 _OVERLAP = 500
 
 #: A repeated group that holds a repetition: the shape that backtracks for ever.
-_NESTED = re.compile(r"\((?:[^()\\]|\\.)*[*+}](?:[^()\\]|\\.)*\)\s*[*+{]")
+_NESTED = re.compile(r"\((?:[^()\\]|\\.)*[*+}?](?:[^()\\]|\\.)*\)\s*[*+{]")
 #: A repeated group of alternatives may match the same text in several ways.
 _ALTERNATIVES = re.compile(r"\((?:[^()\\]|\\.)*\|(?:[^()\\]|\\.)*\)\s*[*+{]")
 
 Find = Callable[[str], int]
 """Where a text matches, or -1."""
+
+
+class Stopwatch:
+    """Says when a scan has to stop."""
+
+    def __init__(self, seconds: float = SCAN_SECONDS) -> None:
+        self._end = clock.monotonic() + seconds
+
+    def over(self) -> bool:
+        """Whether the time is up."""
+        return clock.monotonic() > self._end
 
 
 def exactly(query: str) -> Find:
@@ -44,8 +55,8 @@ def _plain(text: str) -> str:
     return text.lower() if text.isascii() else unicodedata.normalize("NFC", text).casefold()
 
 
-def pattern(query: str) -> Find:
-    """Regular-expression search without regard to case.
+def pattern(query: str, watch: Stopwatch) -> Find:
+    """Regular-expression search without regard to case; *watch* ends it inside a long text too.
 
     Raises:
         ToolError: the pattern is wrong, or one that may run for ever.
@@ -69,17 +80,8 @@ def pattern(query: str) -> Find:
             match = compiled.search(text[start : start + _WINDOW + _OVERLAP])
             if match:
                 return start + match.start()
+            if watch.over():
+                break
         return -1
 
     return find
-
-
-class Stopwatch:
-    """Says when a scan has to stop."""
-
-    def __init__(self, seconds: float = SCAN_SECONDS) -> None:
-        self._end = clock.monotonic() + seconds
-
-    def over(self) -> bool:
-        """Whether the time is up."""
-        return clock.monotonic() > self._end
