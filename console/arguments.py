@@ -64,6 +64,10 @@ def add_verbs(
         action="store_true",
         help="show the messages under each leaf",
     )
+    opened = verb("show", "a message, or all under a node, word for word", "1a2b3c4d")
+    opened.add_argument(
+        "lcm_uid", metavar="UID", help="6 or more characters, as search and tree show them"
+    )
     verb("verify", "re-derive every digest and account for every message", "", "--json")
 
 
@@ -138,7 +142,7 @@ def wish_of(args: argparse.Namespace) -> Wish:
     """What was read, as a wish."""
     asked = {
         name: value
-        for name in ("session", "mode", "scope", "limit", "depth", "messages")
+        for name in ("session", "mode", "scope", "limit", "depth", "messages", "uid")
         if (value := getattr(args, f"lcm_{name}", None)) is not None
     }
     return Wish(args.lcm_verb, query=" ".join(getattr(args, "lcm_query", ())), **asked)

@@ -26,6 +26,7 @@ _COLUMNS: Final = 72
 _HELP: Final = """\
 /lcm status              is it on, what is kept
 /lcm search WORDS        find it again (--mode exact, --scope all, --limit 5)
+/lcm show UID            a message word for word
 /lcm tree                the graph of summaries (--depth 2, --messages)
 /lcm verify              re-derive every digest: is every message still there?"""
 

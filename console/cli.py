@@ -102,7 +102,7 @@ def _carry_out(path: str, args: argparse.Namespace, facts: Mapping[str, Any] | N
         if facts is None or args.lcm_verb != "status":
             raise
         found = answer(None, Wish("status", facts=facts))
-        return Answer(found.data, good=False, shown=found.shown)
+        return Answer(found.data, good=found.good, shown=found.shown)
     try:
         with screen.progress(args.lcm_verb) as progress:
             wish = wish_of(args)

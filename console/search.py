@@ -51,9 +51,8 @@ def view(data: Mapping[str, Any]) -> RenderableType:
     total = data["total"]
     count = len(data["results"])
     if count:
-        shown.append(
-            Text(f"{count} of {total:,}" if total > count else f"{total:,} found", style="dim")
-        )
+        found = f"{count} of {total:,}" if total > count else f"{total:,} found"
+        shown.append(Text(f"{found}, mode {data['mode']}; `show UID` opens one", style="dim"))
     else:
         shown.append(Text(flat(data["note"])))
     return Group(*shown)

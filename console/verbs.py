@@ -10,7 +10,7 @@ from ..storage.errors import StoreError, StoreMissing
 from ..storage.protocol import Store
 from ..storage.records import Session
 from ..tools.answers import ToolError
-from . import search, status, tree
+from . import search, show, status, tree
 from .report import Report
 from .screen import grid, many
 from .verify import Progress, verify
@@ -42,6 +42,7 @@ class Wish:
     limit: int = 10
     depth: int = tree.DEPTH
     messages: bool = False
+    uid: str = ""
     facts: Mapping[str, Any] | None = None
     progress: Progress | None = None
 
@@ -63,6 +64,8 @@ def answer(store: Store | None, wish: Wish) -> Answer:
         LookupError: there is no such session; the text says which there are.
     """
     if wish.verb == "verify" and store is not None:
+        if wish.session:
+            find_session(store, wish)
         report = verify(store, wish.progress)
         return Answer(report.data(), report.good, _report(report))
     session = find_session(store, wish) if store else None
@@ -74,6 +77,9 @@ def answer(store: Store | None, wish: Wish) -> Answer:
     if wish.verb == "tree":
         data = tree.gather(store, session, depth=wish.depth, messages=wish.messages)
         return Answer(data, shown=[tree.view(data)])
+    if wish.verb == "show":
+        data = show.gather(store, session, wish.uid)
+        return Answer(data, shown=[show.view(data)])
     data = search.gather(
         store, session, wish.query, mode=wish.mode, scope=wish.scope, limit=wish.limit
     )

@@ -41,7 +41,7 @@ class SettingsSource:
             raw = hermes.settings_section() if self.given is None else self.given
             self.loaded = load_settings(raw)
             for problem in (*self.loaded.problems, *self.loaded.inert):
-                _log.warning("settings of lcm, %s: %s", problem.key, problem.message)
+                _log.warning("config.yaml: lcm.%s", problem.message)
         return self.loaded
 
     def forget(self) -> None:

@@ -23,10 +23,7 @@ def engine_facts(engine: LCMEngine) -> dict[str, Any]:
         "list_tokens": engine._list_tokens,
         "blocked": engine.block_reason,
         "problems": [
-            *(
-                f"lcm.{problem.key}: {problem.message}"
-                for problem in (*loaded.problems, *loaded.inert)
-            ),
+            *(f"lcm.{problem.message}" for problem in (*loaded.problems, *loaded.inert)),
             *engine._failures.recent(),
         ],
     }

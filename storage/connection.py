@@ -145,6 +145,9 @@ class Connection:
     def _prepare(self, *, create: bool) -> IO[bytes] | None:
         """Make the folder and open the lock file."""
         if not create and (not self.path.exists() or self.path.stat().st_size == 0):
+            folder = self.path.parent.parent
+            if not folder.exists():
+                raise StoreMissing(f"There is no folder {folder}.", str(self.path))
             raise StoreMissing(
                 f"There is no database at {self.path} yet: it begins with the first turn.",
                 str(self.path),

@@ -59,6 +59,8 @@ class _Ranking:
     needles: Sequence[str]
     mode: str
     note: str = ""
+    tried: str = ""
+    """What was tried, where it was more than the one mode."""
 
 
 def grep(
@@ -211,7 +213,7 @@ def _auto(desk: Desk, text: str, where: Filter) -> _Ranking:
         return _Ranking(
             found.hits, found.needles, "exact", "No word matched; found as a part of the text."
         )
-    return _fuzzy(desk, text, where)
+    return replace(_fuzzy(desk, text, where), tried="auto, exact and fuzzy")
 
 
 def _ranked(desk: Desk, words: Sequence[str], phrases: Sequence[str], where: Filter) -> list[Hit]:
@@ -316,8 +318,8 @@ def _note(desk: Desk, ranking: _Ranking, hits: Sequence[Hit], where: Filter) -> 
         reach = "in this session" if where.lines is not None else "in all sessions"
         count = desk.store.totals(desk.session.line if where.lines is not None else None).messages
         notes.append(
-            f"Searched {count} messages {reach} in mode {ranking.mode}: nothing found. Try other words, mode 'exact'"
-            " for a part of a word, or scope 'all'."
+            f"Searched {count} messages {reach} in mode {ranking.tried or ranking.mode}: nothing found."
+            " Try other words, mode 'exact' for a part of a word, or scope 'all'."
         )
     else:
         if ranking.mode in ("auto", "fuzzy") and len(hits) >= _POOL:

@@ -1,0 +1,76 @@
+"""``show UID``: a message, or every message under a node, word for word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..dag.settings import Settings
+from ..storage.canon import decode
+from ..storage.protocol import Store
+from ..storage.records import Session
+from ..tools.answers import ToolError
+from ..tools.desk import Desk
+from .screen import clean
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["gather", "view"]
+
+
+def gather(store: Store, session: Session, uid: str) -> dict[str, Any]:
+    """What *uid* names, with the messages it stands for, in the version that was summarised.
+
+    Raises:
+        ToolError: nothing, or more than one thing, is called so.
+    """
+    desk = Desk(store, session, Settings())
+    found = desk.find(uid)
+    if found.node is not None:
+        pairs, name, kind = store.stands_for(found.node.uid), found.node.uid, "node"
+    elif found.message is not None:
+        pairs, name, kind = (
+            [(found.message.id, found.message.version)],
+            found.message.uid,
+            "message",
+        )
+    else:
+        raise ToolError(f"Nothing is called '{uid}'.", "`hermes lcm tree --messages` lists names.")
+    places = desk.places([number for number, _ in pairs])
+    messages = [
+        {
+            "uid": message.uid,
+            "turn": places[message.id].turn if message.id in places else None,
+            "version": message.version,
+            "message": decode(message.body),
+        }
+        for message in store.read(pairs)
+    ]
+    return {"uid": name, "kind": kind, "messages": messages}
+
+
+def view(data: Mapping[str, Any]) -> RenderableType:
+    """Each message under a line that names it."""
+    from rich.console import Group
+    from rich.text import Text
+
+    shown: list[RenderableType] = []
+    for each in data["messages"]:
+        row = each["message"]
+        turn = f" turn {each['turn']}" if each["turn"] else ""
+        shown.append(Text(f"{each['uid'][:8]}{turn} {clean(str(row.get('role')))}", style="bold"))
+        shown.append(Text(clean(_words(row))))
+        shown.append(Text(""))
+    return Group(*shown)
+
+
+def _words(row: Mapping[str, Any]) -> str:
+    """The content as it is where it is a text, and what else the message holds as JSON."""
+    content = row.get("content")
+    rest = {key: row[key] for key in ("tool_calls", "tool_call_id") if row.get(key)}
+    if not isinstance(content, str):
+        rest = {"content": content, **rest}
+        content = ""
+    return "\n".join(filter(None, [content, json.dumps(rest, ensure_ascii=False) if rest else ""]))
