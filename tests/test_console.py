@@ -383,7 +383,7 @@ def test_show_gives_a_message_back_word_for_word(call, home):
     assert code == 1
     assert "Nothing here is called" in err
     assert "xylophone" in slash(
-        f"show {found['uid'][:8]}", db_path=str(home / "lcm" / "lcm.db"), session="first"
+        f"show {found['uid'][:8]}", db_path=str(home[0] / "lcm" / "lcm.db"), session="first"
     )
 
 
