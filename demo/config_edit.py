@@ -2,7 +2,8 @@
 
 ruamel.yaml comes with every Hermes, and keeps comments, quotes and order. Reads a JSON job on
 standard input: ``{"text", "action": "on" | "off", "before": {...}}``; prints JSON: ``{"text",
-"before"}``, where *before* is what "off" needs to put things back as they were.
+"before", "remark"}``, where *before* is what "off" needs to put things back as they were, and
+*remark* the comment of the line ``engine``, if that line is changed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from ruamel.yaml import YAML  # type: ignore[import-not-found]
 from ruamel.yaml.comments import CommentedMap  # type: ignore[import-not-found]
 
 DEFAULT_ENGINE = "compressor"
+
+#: A file without any entry: its comments belong to nothing, so ruamel.yaml would drop them.
+ONLY_COMMENTS = re.compile(r"([ \t]*(#[^\n]*)?(\n|\Z))*")
 
 
 def reader(text: str) -> YAML:
@@ -86,6 +90,25 @@ def switch_off(config: Any, before: dict[str, Any]) -> None:
             config.pop(name, None)
 
 
+def remark(config: Any) -> str:
+    """The comment behind ``context.engine``, or nothing."""
+    tokens = getattr(config.get("context"), "ca", None)
+    behind = tokens.items.get("engine") if tokens else None
+    found = re.match(r"#[^\n]*", behind[2].value) if behind and behind[2] else None
+    return found.group().strip() if found else ""
+
+
+def written(yaml: YAML, config: Any, old: str) -> str:
+    """The text of *config*, with the comments of *old* where they would be lost."""
+    if not config:
+        return "".join(f"{line}\n" for line in old.splitlines() if ONLY_COMMENTS.fullmatch(line))
+    out = io.StringIO()
+    if ONLY_COMMENTS.fullmatch(old):
+        out.write(f"{old}\n" if old and not old.endswith("\n") else old)
+    yaml.dump(config, out)
+    return out.getvalue()
+
+
 def main() -> None:
     """Edit the text of the job."""
     job = json.load(sys.stdin)
@@ -94,6 +117,8 @@ def main() -> None:
         config = yaml.load(job["text"])
         config = CommentedMap() if config is None else config
         before = job.get("before") or {}
+        said = remark(config)
+        engine = (config.get("context") or {}).get("engine")
         old = json.dumps(config, default=str)
         if job["action"] == "on":
             before = switch_on(config)
@@ -104,10 +129,10 @@ def main() -> None:
         return
     text = job["text"]
     if json.dumps(config, default=str) != old:
-        written = io.StringIO()
-        yaml.dump(config, written)
-        text = written.getvalue()
-    json.dump({"text": text, "before": before}, sys.stdout)
+        text = written(yaml, config, text)
+    if (config.get("context") or {}).get("engine") == engine:
+        said = ""
+    json.dump({"text": text, "before": before, "remark": said}, sys.stdout)
 
 
 main()

@@ -107,6 +107,8 @@ def python_of_hermes(named: str | None) -> Path:
     """
     if named:
         path = Path(shutil.which(named) or named).absolute()
+        if not path.exists():
+            raise Trouble(f"--python: there is no {named}.")
         if not runs_hermes(path):
             raise Trouble(f"{named} cannot import hermes_cli: it is not the Python of a Hermes.")
         return path

@@ -1,14 +1,18 @@
 """Puts the plugin into a person's own Hermes home, and takes it out again.
 
-Every change is shown first. The order is such that a failure leaves a Hermes that works:
-dependencies, then files, then the config. The database is never touched.
+Every change is shown first, and none is begun unless all can be written. The order is such that
+a failure leaves a Hermes that works: dependencies, then files, then the config. The database is
+never touched.
 """
 
 from __future__ import annotations
 
 import difflib
+import filecmp
+import hashlib
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -20,7 +24,9 @@ from typing import Any
 from .environment import Trouble, install, installer, python_of_hermes, requirements, unmet
 from .terminal import Terminal
 
-#: Remembers, beside the plugin, what the config said before.
+#: Remembers, beside the plugin, what the config said before: "engine", "enabled", "disabled",
+#: "sections" (config_edit.py), "backup" (the name of the copy that was kept, null if there was no
+#: config) and "wrote" (the SHA-256 of the config that was written).
 RECORD = "installed.json"
 
 
@@ -51,6 +57,35 @@ def copy_plugin(root: Path, target: Path) -> None:
             shutil.copy(source, target / name)
 
 
+def same_plugin(root: Path, target: Path) -> bool:
+    """Whether *target* already holds what :func:`copy_plugin` would put there."""
+    if target.is_symlink() or not target.is_dir():
+        return False
+
+    def held(base: Path, names: list[str]) -> set[Path]:
+        found = [p for name in names for p in (base / name, *(base / name).rglob("*"))]
+        return {p.relative_to(base) for p in found if p.is_file() and p.suffix != ".pyc"}
+
+    files = held(root, plugin_parts(root))
+    there = held(target, [p.name for p in target.iterdir() if p.name != RECORD])
+    return files == there and all(
+        filecmp.cmp(root / name, target / name, shallow=False) for name in files
+    )
+
+
+def with_endings(text: str, old: str) -> str:
+    """*text*, whose lines end in LF, with the line endings that its lines have in *old*."""
+    lines, before = text.split("\n"), old.split("\n")
+    end = "\r" if old.count("\r\n") * 2 > old.count("\n") else ""
+    bare = [line.removesuffix("\r") for line in before]
+    kept: list[str] = []
+    for tag, i, j, k, m in difflib.SequenceMatcher(None, bare, lines, autojunk=False).get_opcodes():
+        same = tag == "equal"
+        kept += before[i:j] if same else [f"{line}{end}" for line in lines[k:m]]
+    kept[-1] = kept[-1].removesuffix("\r")  # nothing ends after the last line's end
+    return "\n".join(kept)
+
+
 @dataclass(frozen=True)
 class Home:
     """A Hermes home and the Python that runs its Hermes."""
@@ -70,8 +105,15 @@ class Home:
     def record(self) -> Path:
         return self.plugin / RECORD
 
+    def config_bytes(self) -> bytes:
+        return self.config.read_bytes() if self.config.exists() else b""
+
     def config_text(self) -> str:
-        return self.config.read_text(encoding="utf-8") if self.config.exists() else ""
+        """The config as it stands; raises Trouble if it is no text."""
+        try:
+            return self.config_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise Trouble(f"{self.config} cannot be read: {error}") from error
 
     def recorded(self) -> dict[str, Any]:
         """What the config said before the plugin came; nothing if that is not known."""
@@ -79,10 +121,11 @@ class Home:
             return {}
         return dict(json.loads(self.record.read_text(encoding="utf-8")))
 
-    def edited(self, action: str, before: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """The config's text after *action*, and what was there before it."""
+    def edited(self, action: str, before: dict[str, Any]) -> Edit:
+        """The config after *action*; raises Trouble, with what to do by hand, if it is not to be read."""
         script = Path(__file__).with_name("config_edit.py")
-        job = {"text": self.config_text(), "action": action, "before": before}
+        old = self.config_text()
+        job = {"text": old.replace("\r\n", "\n"), "action": action, "before": before}
         done = subprocess.run(  # noqa: S603
             [str(self.python), "-P", str(script)],
             input=json.dumps(job),
@@ -97,15 +140,67 @@ class Home:
                 f"{self.config} cannot be edited: {answer['error']}\nBy hand: `lcm` in the list "
                 "plugins.enabled, and `engine: lcm` under context."
             )
-        return answer["text"], answer["before"]
+        return Edit(with_endings(answer["text"], old), answer["before"], answer["remark"])
+
+    def as_it_was(self, before: dict[str, Any]) -> Edit | None:
+        """The config from before the installation, if nobody has changed it since; else None."""
+        if before.get("wrote") != hashlib.sha256(self.config_bytes()).hexdigest():
+            return None
+        if before["backup"] is None:
+            return Edit("", before, gone=True)
+        backup = self.path / before["backup"]
+        return Edit(backup.read_bytes().decode("utf-8"), before) if backup.exists() else None
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What is to become of a config."""
+
+    #: The whole new text, with its line endings.
+    text: str
+    #: What the config said before, for the record.
+    before: dict[str, Any]
+    #: The comment that stays behind ``context.engine`` though the value changes; "" if none.
+    remark: str = ""
+    #: There is to be no file, as there was none.
+    gone: bool = False
 
 
 def find_home(folder: str, python: str | None) -> Home:
     """The home at *folder*; raises Trouble if it is no folder or no Hermes is found."""
-    path = Path(folder).expanduser().absolute()
+    path = Path(folder).expanduser().resolve()
     if not path.is_dir():
         raise Trouble(f"{path} is no folder. Hermes makes its home at its first start.")
     return Home(path, python_of_hermes(python))
+
+
+def _unwritable(home: Home, *, config: bool, plugin: bool) -> Path | None:
+    """The first place that a change would fail at, or None."""
+    folders, files = [], []
+    if plugin:
+        above = home.plugin.parent
+        folders.append(above if os.path.lexists(above) else home.path)
+        if home.plugin.is_dir() and not home.plugin.is_symlink():
+            folders += [home.plugin, *(p for p in home.plugin.rglob("*") if p.is_dir())]
+    if config:
+        target = home.config.resolve()
+        folders += [home.path, target.parent]
+        files += [target] if target.exists() else []
+    for folder in folders:
+        if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+            return folder
+    return next((f for f in files if not f.is_file() or not os.access(f, os.W_OK)), None)
+
+
+def _make_sure(home: Home, *, config: bool, plugin: bool) -> None:
+    """Raise Trouble, before anything is changed, if something could not be written."""
+    place = _unwritable(home, config=config, plugin=plugin)
+    if place is not None:
+        raise Trouble(
+            f"{place} cannot be written. Nothing was changed.\nRun this as the user that Hermes "
+            f"runs as, or make it writable (`ls -ld {place}` says whose it is, `lsattr -d {place}` "
+            "whether it is immutable, which `chattr -i` undoes), and try again."
+        )
 
 
 def _backup_name(home: Home) -> Path:
@@ -115,83 +210,132 @@ def _backup_name(home: Home) -> Path:
     return plain if not plain.exists() else next(name for name in names if not name.exists())
 
 
-def _write_config(home: Home, text: str, terminal: Terminal) -> None:
+def _write_config(home: Home, edit: Edit, kept: Path, terminal: Terminal) -> None:
+    """Replace the config at once, and keep the old one as *kept*."""
     target = home.config.resolve()  # it may be a link into somebody's dotfiles
     fresh = target.with_name("config.yaml.new")
-    fresh.write_text(text, encoding="utf-8")
-    if target.exists():
-        kept = _backup_name(home)
-        shutil.copy2(target, kept)
-        shutil.copymode(target, fresh)
-        terminal.say(f"Kept the config as it was: {kept}")
-    fresh.replace(target)
-    terminal.say(f"Wrote {home.config}")
+    try:
+        fresh.write_bytes(edit.text.encode("utf-8"))
+        if target.exists():
+            shutil.copy2(target, kept)
+            shutil.copymode(target, fresh)
+            terminal.say(f"Kept the config as it was: {kept}")
+        if edit.gone:
+            target.unlink()
+        else:
+            fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
+    terminal.say(f"{'Removed' if edit.gone else 'Wrote'} {home.config}")
 
 
-def _show_difference(home: Home, text: str, terminal: Terminal) -> bool:
+def _show_config(home: Home, edit: Edit, terminal: Terminal) -> bool:
     """Show what would change in the config; whether anything does."""
-    old, new = (t.splitlines() for t in (home.config_text(), text))
-    lines = list(difflib.unified_diff(old, new, "config.yaml", "config.yaml", lineterm="", n=2))
-    for line in lines or ["config.yaml: nothing to change"]:
+    text = home.config_text()
+    if edit.text == text:
+        terminal.say(f"- Nothing to change in {home.config}")
+        return False
+    terminal.say(f"- {'Remove' if edit.gone else 'Edit'} {home.config}:")
+    old, new = (t.splitlines() for t in (text, edit.text))
+    for line in difflib.unified_diff(old, new, "config.yaml", "config.yaml", lineterm="", n=2):
         terminal.say(f"    {line}")
-    return bool(lines)
+    if edit.remark:
+        terminal.say(f"  The comment behind `engine` stays: {edit.remark}")
+        terminal.say("  If it speaks of the value before, change it by hand afterwards.")
+    return True
+
+
+def _show_packages(home: Home, missing: list[str], terminal: Terminal) -> None:
+    if not missing:
+        terminal.say("- Nothing to install: what the plugin needs is there.")
+        return
+    terminal.say(f"- Install there: {', '.join(missing)}")
+    for command in installer(home.python):
+        terminal.say(f"    {' '.join(command)} ...")
 
 
 def into(root: Path, home: Home, terminal: Terminal, *, yes: bool) -> int:
-    """Install the plugin of *root* into *home*. Doing it twice changes nothing the second time."""
+    """Install the plugin of *root* into *home*. Doing it twice changes nothing the second time.
+
+    Raises Trouble before the first change if something could not be written.
+    """
     missing = unmet(home.python, requirements(root))
-    text, before = home.edited("on", {})
-    before = home.recorded() or before
-    terminal.title(f"What would change for the Hermes of {home.path}")
+    edit = home.edited("on", {})
+    fresh = not same_plugin(root, home.plugin)
+    terminal.title(f"The Hermes of {home.path}: what would change")
     terminal.say(f"Its Python: {home.python}")
-    if missing:
-        terminal.say(f"1. Install there: {', '.join(missing)}")
-        for command in installer(home.python):
-            terminal.say(f"    {' '.join(command)} ...")
-    else:
-        terminal.say("1. Nothing to install: what the plugin needs is there.")
-    verb = "Replace" if home.plugin.exists() else "Make"
-    terminal.say(f"2. {verb} the folder {home.plugin}: {', '.join(plugin_parts(root))}")
-    terminal.say(f"3. Edit {home.config}:")
-    changed = _show_difference(home, text, terminal)
+    _show_packages(home, missing, terminal)
+    verb = "Nothing to change in" if not fresh else "Replace" if home.plugin.exists() else "Make"
+    terminal.say(f"- {verb} the folder {home.plugin}: {', '.join(plugin_parts(root))}")
+    changed = _show_config(home, edit, terminal)
+    if not (missing or fresh or changed):
+        terminal.say("It is installed already. `hermes lcm status` says whether it is used.")
+        return 0
+    _make_sure(home, config=changed, plugin=True)
     if not yes and not terminal.agree("Do this?"):
         terminal.say("Nothing was changed.")
         return 1
     if missing:
         with terminal.step("Installing what the plugin needs") as step:
             install(home.python, missing, lambda line: setattr(step, "detail", line))
-    copy_plugin(root, home.plugin)
-    home.record.write_text(json.dumps(before), encoding="utf-8")
-    terminal.say(f"Wrote {home.plugin}")
+    kept = _backup_name(home)
+    record = home.recorded() or _record(home, edit, kept)
+    if fresh:
+        copy_plugin(root, home.plugin)
+        terminal.say(f"Wrote {home.plugin}")
+    home.record.write_text(json.dumps(record), encoding="utf-8")
     if changed:
-        _write_config(home, text, terminal)
+        _write_config(home, edit, kept, terminal)
     terminal.say()
-    terminal.say("Installed. The next Hermes that starts keeps everything: `hermes lcm status`.")
+    terminal.say("Installed. Now start Hermes anew, and a gateway with `hermes gateway restart`:")
+    terminal.say("what already runs goes on without it. `hermes lcm status` says whether it is on.")
     terminal.say(f"To undo it: scripts/quickstart --out-of {home.path} --python {home.python}")
     return 0
 
 
+def _record(home: Home, edit: Edit, kept: Path) -> dict[str, Any]:
+    """What the way out wants to know."""
+    wrote = hashlib.sha256(edit.text.encode("utf-8")).hexdigest()
+    return {**edit.before, "backup": kept.name if home.config.exists() else None, "wrote": wrote}
+
+
 def out_of(home: Home, terminal: Terminal, *, yes: bool) -> int:
-    """Take the plugin out of *home*; its database and the packages it needed stay."""
-    text, _ = home.edited("off", home.recorded())
-    terminal.title(f"What would change for the Hermes of {home.path}")
+    """Take the plugin out of *home*; its database and the packages it needed stay.
+
+    A config that nobody has changed since is put back byte for byte, any other is edited.
+    Raises Trouble before the first change if something could not be written.
+    """
+    before = home.recorded()
+    edit = home.as_it_was(before) or home.edited("off", before)
+    terminal.title(f"The Hermes of {home.path}: what would change")
     there = home.plugin.is_symlink() or home.plugin.exists()
-    terminal.say(f"1. {'Remove' if there else 'Nothing to remove at'} {home.plugin}")
-    terminal.say(f"2. Edit {home.config}:")
-    changed = _show_difference(home, text, terminal)
+    terminal.say(f"- {'Remove' if there else 'Nothing to remove at'} {home.plugin}")
+    changed = _show_config(home, edit, terminal)
     if not there and not changed:
         return 0
+    _make_sure(home, config=changed, plugin=there)
     if not yes and not terminal.agree("Do this?"):
         terminal.say("Nothing was changed.")
         return 1
     if changed:
-        _write_config(home, text, terminal)
+        _write_config(home, edit, _backup_name(home), terminal)
     if home.plugin.is_symlink():
         home.plugin.unlink()
     elif there:
         shutil.rmtree(home.plugin)
-    database = home.path / "lcm"
-    terminal.say(
-        f"Taken out. The database stays: {database}" if database.exists() else "Taken out."
-    )
+    _say_what_stays(home, terminal)
     return 0
+
+
+def _say_what_stays(home: Home, terminal: Terminal) -> None:
+    """What the way out leaves, for a person to delete or to keep."""
+    terminal.say("Taken out. Start Hermes anew, and a gateway with `hermes gateway restart`.")
+    terminal.say("What stays:")
+    database = home.path / "lcm"
+    if database.exists():
+        terminal.say(f"- the database: {database}")
+    if list(home.path.glob("config.yaml.before-lcm-*")):
+        terminal.say(f"- backups of the config: {home.config}.before-lcm-*")
+    terminal.say(
+        "- the packages in Hermes's Python, and settings under `lcm:` in config.yaml, if any"
+    )

@@ -34,6 +34,12 @@ scripted model on this machine (no key, no network but the package registry), an
 became of it. About a minute after the installation. To undo it: delete .venvs/quickstart*.
 """
 
+ENVIRONMENT = """\
+environment:
+  PYTHON      the Python 3.11, 3.12 or 3.13 that runs this script and makes the environment:
+              PYTHON=python3.12 scripts/quickstart (default: the first that is found)
+"""
+
 
 @dataclass
 class Seen:
@@ -182,7 +188,7 @@ def show_recall(requests: list[Request], seen: Seen, terminal: Terminal) -> None
 def demonstrate(terminal: Terminal) -> int:
     """Install, converse, show. Raises Trouble where a person has to see to something."""
     wanted = [environment.HERMES, *environment.requirements(ROOT)]
-    with terminal.step("Hermes and what the plugin needs, in .venvs/quickstart") as step:
+    with terminal.step("Hermes, in .venvs/quickstart") as step:
         python = environment.make(
             PLACE / "quickstart", wanted, lambda line: setattr(step, "detail", line.strip())
         )
@@ -194,7 +200,7 @@ def perform(python: Path, folder: Path, terminal: Terminal) -> int:
     turns = story.turns()
     with ScriptedModel(Script(turns)) as model:
         home = lay_out(folder, model.url)
-        with terminal.step(f"A conversation of {len(turns)} turns with the real agent") as step:
+        with terminal.step(f"{len(turns)} turns with the real agent") as step:
             step.detail = "Hermes starts"
             seen = hold(python, home, [turn.user for turn in turns], step, terminal)
         requests = model.spoken
@@ -226,13 +232,16 @@ def arguments(given: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/quickstart",
         description=EXPLANATION,
+        epilog=ENVIRONMENT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--into", metavar="HERMES_HOME", help="install into a Hermes of your own")
     where.add_argument("--out-of", metavar="HERMES_HOME", help="undo that; the database stays")
     parser.add_argument(
-        "--python", help="the Python that runs that Hermes, if `hermes` is not on PATH"
+        "--python",
+        help="with --into and --out-of: the Python that runs that Hermes, "
+        "if `hermes` is not on PATH",
     )
     parser.add_argument("--yes", action="store_true", help="change things without asking")
     return parser.parse_args(given)
@@ -251,6 +260,12 @@ def main(given: list[str]) -> int:
         return demonstrate(terminal)
     except Trouble as trouble:
         sys.stderr.write(f"scripts/quickstart: {trouble}\n")
+        return 1
+    except OSError as error:
+        where = f": {error.filename}" if error.filename else ""
+        sys.stderr.write(f"scripts/quickstart: {error.strerror or error}{where}\n")
+        if options.into:
+            sys.stderr.write("Start it again, or undo what was done with --out-of.\n")
         return 1
     except KeyboardInterrupt:
         sys.stderr.write("\nscripts/quickstart: stopped\n")

@@ -13,6 +13,15 @@ from contextlib import contextmanager
 TICK_SECONDS = 0.5
 #: Where lines cannot be rewritten, a sign of life every so many seconds.
 SIGN_OF_LIFE_SECONDS = 5.0
+#: Columns of such a sign, where no terminal sets a limit.
+WIDE = 120
+
+
+def progress_line(what: str, detail: str, seconds: float, width: int) -> str:
+    """One line of *width* columns at most. The seconds move, so they are never what is cut."""
+    taken = f" ({seconds:.0f} s)"
+    text, room = f"{what}: {detail or 'working'}", max(width - len(taken), 1)
+    return f"{text if len(text) <= room else f'{text[: room - 1]}…'}{taken}"
 
 
 class Terminal:
@@ -40,12 +49,14 @@ class Terminal:
         self.say(f"\033[1m{text}\033[0m" if self._lively else f"== {text}")
 
     def status(self, text: str) -> None:
-        """A line that the next one replaces; nothing where lines cannot be replaced."""
+        """A line that the next one replaces; nothing where lines cannot be replaced.
+
+        It must be shorter than the terminal is wide, or it could not be rewritten.
+        """
         if self._lively:
             with self._lock:
-                width = shutil.get_terminal_size().columns - 1
                 self._write(self._blank())
-                self._status = text[:width]
+                self._status = text
                 self._write(self._status)
 
     def _blank(self) -> str:
@@ -73,7 +84,8 @@ class Terminal:
         said = begun
         while not done.wait(TICK_SECONDS):
             now = time.monotonic()
-            text = f"{step.what}: {step.detail or 'working'} ({now - begun:.0f} s)"
+            width = shutil.get_terminal_size().columns - 1 if self._lively else WIDE
+            text = progress_line(step.what, step.detail, now - begun, width)
             if self._lively:
                 self.status(text)
             elif now - said >= SIGN_OF_LIFE_SECONDS or said == begun:

@@ -1,4 +1,5 @@
 # Sets $python to a Python that Hermes and this plugin run on, with venv. Sourced.
+# PYTHON, if set, is the only one that is tried.
 python=''
 for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
   if "$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then
@@ -7,10 +8,16 @@ for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
   fi
 done
 if [ -z "$python" ]; then
-  echo "$0: no Python 3.11, 3.12 or 3.13 found as ${PYTHON:-python3}; set PYTHON to one" >&2
+  if [ -n "${PYTHON:-}" ] && ! command -v "$PYTHON" >/dev/null; then
+    echo "$0: PYTHON=$PYTHON: there is no such program; name a Python 3.11, 3.12 or 3.13" >&2
+  elif [ -n "${PYTHON:-}" ]; then
+    echo "$0: PYTHON=$PYTHON is no Python 3.11, 3.12 or 3.13" >&2
+  else
+    echo "$0: no Python 3.11, 3.12 or 3.13 found; name one: PYTHON=/path/to/python3 $0" >&2
+  fi
   exit 1
 fi
 if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
-  echo "$0: this Python has no venv. On Debian and Ubuntu: sudo apt-get install -y python3-venv" >&2
+  echo "$0: $python has no venv. On Debian and Ubuntu: sudo apt-get install -y python3-venv" >&2
   exit 1
 fi

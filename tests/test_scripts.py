@@ -15,6 +15,7 @@ from lcm.demo import environment, story
 from lcm.demo.environment import Trouble
 from lcm.demo.install import copy_plugin, plugin_parts
 from lcm.demo.model import Call, Reply, Script, Turn, answer_summary, summarise, topic_of
+from lcm.demo.terminal import progress_line
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "scripts"
@@ -32,10 +33,10 @@ def run(*command, **more):
     )
 
 
-@pytest.mark.parametrize("name", ["quickstart", "test"])
+@pytest.mark.parametrize("name", ["quickstart", "test", "check", "lcm"])
 def test_scripts_explain_themselves(name):
     """--help says what a script does and changes nothing."""
-    done = run(SCRIPTS / name, "--help")
+    done = run(SCRIPTS / name, "--help", env={"PATH": "/usr/bin:/bin", "PYTHON": sys.executable})
     assert done.returncode == 0, done.stderr
     assert "usage" in done.stdout
 
@@ -258,3 +259,39 @@ def test_lcm_from_a_clone_names_everything_that_is_missing(tmp_path):
     assert done.returncode == 1
     for wanted in environment.requirements(ROOT):
         assert wanted.partition(">")[0] in done.stderr
+
+
+def test_lcm_explains_itself_before_anything_is_installed(bare):
+    """Help needs a Python and nothing else, for the whole and for a verb."""
+    surroundings = {"PATH": "/usr/bin:/bin", "PYTHON": str(bare / "bin" / "python")}
+    for asked in (["--help"], ["tree", "--help"]):
+        done = run(SCRIPTS / "lcm", *asked, env=surroundings)
+        assert done.returncode == 0, done.stderr
+        assert "usage: lcm" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["quickstart", "test", "lcm"])
+def test_a_python_that_is_not_there_is_named(name):
+    """PYTHON is honoured by every script, and a wrong one is said to be wrong."""
+    done = run(SCRIPTS / name, env={"PATH": os.environ["PATH"], "PYTHON": "/no/python"})
+    assert done.returncode == 1
+    assert "PYTHON=/no/python: there is no such program" in done.stderr
+
+
+def test_lcm_uses_the_python_it_is_told_to(bare):
+    """One without the packages is not passed over in silence."""
+    python = bare / "bin" / "python"
+    done = run(SCRIPTS / "lcm", "status", env={"PATH": os.environ["PATH"], "PYTHON": str(python)})
+    assert done.returncode == 1
+    assert f"PYTHON={python}" in done.stderr
+    assert "networkx" in done.stderr
+
+
+def test_the_seconds_are_never_cut():
+    """In 80 columns and in 20 a line fits, and what moves is at its end."""
+    label = "Hermes, in .venvs/quickstart"
+    assert progress_line(label, "", 3.2, 79) == f"{label}: working (3 s)"
+    for width in (79, 20):
+        line = progress_line(label, "Installing collected packages: " + "x" * 40, 117, width)
+        assert len(line) == width
+        assert line.endswith("… (117 s)")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 
 import pytest
@@ -33,6 +35,8 @@ HOMES = {
     "empty": "",
     "flow": "plugins: {enabled: [weather]}\ncontext: {engine: compressor}\n",
     "null": "plugins:\n  enabled:\ncontext:\n",
+    "only-comments": "# only comments\n\n# of mine",
+    "crlf": CARED_FOR.replace("\n", "\r\n"),
     "other-engine": "context:\n  engine: other # why not\nplugins:\n  enabled: []\n",
 }
 
@@ -41,7 +45,7 @@ HOMES = {
 def quickstart(host):
     """Run scripts/quickstart for this host's Python."""
 
-    def run(*arguments, answer="", code=0):
+    def run(*arguments, answer="", code=0, said="stdout"):
         done = subprocess.run(
             [ROOT / "scripts" / "quickstart", "--python", host.python, *arguments],
             input=answer,
@@ -51,7 +55,7 @@ def quickstart(host):
             timeout=120,
         )
         assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout
+        return getattr(done, said)
 
     return run
 
@@ -60,7 +64,7 @@ def quickstart(host):
 def home(request, tmp_path):
     """A Hermes home with one of the configs."""
     if HOMES[request.param] is not None:
-        (tmp_path / "config.yaml").write_text(HOMES[request.param])
+        (tmp_path / "config.yaml").write_bytes(HOMES[request.param].encode())
     return tmp_path
 
 
@@ -73,8 +77,27 @@ def comments(text):
     return [line.split("#", 1)[1] for line in text.splitlines() if "#" in line]
 
 
-def test_in_and_out_again(quickstart, home):
-    """In: selected, enabled, once. Out: the config says what it said, and the database stays."""
+def raw(path):
+    return path.read_bytes() if path.exists() else None
+
+
+def test_out_again_is_as_it_was(quickstart, home):
+    """In and out: the config is the same, byte for byte, or absent; it is said what stays."""
+    path = home / "config.yaml"
+    before = raw(path)
+    quickstart("--into", home, "--yes")
+    (home / "lcm").mkdir()
+    (home / "lcm" / "lcm.db").write_text("a life's work")
+    said = quickstart("--out-of", home, "--yes")
+    assert raw(path) == before
+    assert not (home / "plugins" / "lcm").exists()
+    assert (home / "lcm" / "lcm.db").read_text() == "a life's work"
+    for what in (str(home / "lcm"), "config.yaml.before-lcm-", "packages", "`lcm:`"):
+        assert what in said.partition("What stays")[2]
+
+
+def test_in_and_out_after_a_change(quickstart, home):
+    """In: selected, enabled, once. Out of a config that was edited since: it says what it said."""
     path = home / "config.yaml"
     text = path.read_text() if path.exists() else ""
     before = config_of(home)
@@ -89,16 +112,107 @@ def test_in_and_out_again(quickstart, home):
     }
     assert comments(path.read_text()) == comments(text)
     assert (home / "plugins" / "lcm" / "plugin.yaml").exists()
-    (home / "lcm").mkdir()
-    (home / "lcm" / "lcm.db").write_text("a life's work")
+    with path.open("a") as config:
+        config.write("added: later\n")
     quickstart("--out-of", home, "--yes")
     restored = config_of(home)
     for section, key in (("context", "engine"), ("plugins", "enabled"), ("plugins", "disabled")):
         was, now = ((c.get(section) or {}).get(key) or None for c in (before, restored))
         assert now == was
+    assert restored["added"] == "later"
     assert not (home / "plugins" / "lcm").exists()
-    assert (home / "lcm" / "lcm.db").read_text() == "a life's work"
     assert comments(path.read_text()) == comments(text)
+
+
+def test_the_line_endings_stay(quickstart, tmp_path):
+    """Every line that was there ends as it did, new ones as most do; the text is the same as with LF."""
+    path = tmp_path / "config.yaml"
+    mixed = "a: 1\n" + CARED_FOR.replace("\n", "\r\n")
+    path.write_bytes(mixed.encode())
+    quickstart("--into", tmp_path, "--yes")
+    crlf = path.read_bytes()
+    assert crlf.startswith(b"a: 1\n#")
+    assert crlf.count(b"\r\n") == crlf.count(b"\n") - 1
+    shutil.rmtree(tmp_path / "plugins")
+    path.write_bytes(mixed.replace("\r", "").encode())
+    quickstart("--into", tmp_path, "--yes")
+    assert path.read_bytes() == crlf.replace(b"\r", b"")
+
+
+def test_what_is_left_of_a_config_of_ours_is_its_comments(quickstart, tmp_path):
+    """Who wrote a comment into a config that held only comments and our entries keeps both."""
+    path = tmp_path / "config.yaml"
+    path.write_text("# mine\n")
+    quickstart("--into", tmp_path, "--yes")
+    path.write_text(f"{path.read_text()}# later\n")
+    quickstart("--out-of", tmp_path, "--yes")
+    assert path.read_text() == "# mine\n# later\n"
+
+
+def test_a_comment_that_stays_is_named(quickstart, tmp_path):
+    """The comment of the old engine is not ours to delete, so it is pointed out; once is enough."""
+    (tmp_path / "config.yaml").write_text("context:\n  engine: compressor  # built-in\n")
+    assert "stays: # built-in" in quickstart("--into", tmp_path, "--yes")
+    assert "built-in" not in quickstart("--into", tmp_path, "--yes")
+
+
+@pytest.fixture
+def lock(tmp_path):
+    """Make a path below tmp_path read-only, for root too; undone afterwards."""
+    root = os.geteuid() == 0
+    locked = []
+
+    def shut(path):
+        command = ["chattr", "+i", path] if root else ["chmod", "a-w", path]
+        if shutil.which(command[0]) is None or subprocess.run(command, check=False).returncode:
+            pytest.skip("nothing can be made read-only for this user here")
+        locked.append(path)
+
+    yield shut
+    for path in locked:
+        subprocess.run(["chattr", "-i", path] if root else ["chmod", "u+w", path], check=True)
+
+
+def everything(folder):
+    return {p.relative_to(folder): raw(p) for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("place", ["", "config.yaml", "plugins", "plugins/lcm/dag"])
+def test_what_cannot_be_written_is_found_before_the_first_change(quickstart, lock, tmp_path, place):
+    """In words, with what to do; no file has changed, and none is left over."""
+    home = tmp_path / "home"
+    (home / "plugins" / "lcm" / "dag").mkdir(parents=True)
+    (home / "plugins" / "lcm" / "old.py").write_text("older")
+    (home / "config.yaml").write_text(CARED_FOR)
+    before = everything(home)
+    lock(home / place)
+    said = quickstart("--into", home, "--yes", code=1, said="stderr")
+    assert f"{home / place} cannot be written. Nothing was changed." in said
+    assert "Traceback" not in said
+    assert everything(home) == before
+
+
+def test_a_place_that_is_no_folder_is_found_before_the_first_change(quickstart, tmp_path):
+    """A file called plugins, a config that is a link to nowhere: words, and nothing changed."""
+    (tmp_path / "plugins").write_text("a file")
+    said = quickstart("--into", tmp_path, "--yes", code=1, said="stderr")
+    assert f"{tmp_path / 'plugins'} cannot be written" in said
+    (tmp_path / "plugins").unlink()
+    (tmp_path / "config.yaml").symlink_to(tmp_path / "gone" / "config.yaml")
+    said = quickstart("--into", tmp_path, "--yes", code=1, said="stderr")
+    assert f"{tmp_path / 'gone'} cannot be written" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
+
+
+def test_a_home_is_named_as_it_is(quickstart, tmp_path):
+    """However the way to it was written; a --python that is not there is said not to be."""
+    (tmp_path / "other").mkdir()
+    said = quickstart("--into", tmp_path / "other" / "..", "--yes")
+    assert f"The Hermes of {tmp_path}:" in said
+    assert "hermes gateway restart" in said
+    assert "/.." not in said
+    said = quickstart("--into", tmp_path, "--python", "/nowhere/python", code=1, said="stderr")
+    assert "there is no /nowhere/python" in said
 
 
 def test_twice_is_once(quickstart, home):
@@ -106,7 +220,8 @@ def test_twice_is_once(quickstart, home):
     quickstart("--into", home, "--yes")
     once = (home / "config.yaml").read_text()
     kept = sorted(home.glob("config.yaml.before-lcm-*"))
-    quickstart("--into", home, "--yes")
+    said = quickstart("--into", home)
+    assert "It is installed already" in said
     assert (home / "config.yaml").read_text() == once
     assert sorted(home.glob("config.yaml.before-lcm-*")) == kept
 
