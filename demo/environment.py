@@ -164,8 +164,9 @@ def make(folder: Path, wanted: Sequence[str], tell: Callable[[str], None]) -> Pa
         return python
     if importlib.util.find_spec("ensurepip") is None:
         raise Trouble("this Python has no venv; on Debian: sudo apt-get install -y python3-venv")
+    another = stamp.exists()
     shutil.rmtree(folder, ignore_errors=True)
-    tell("making the environment")
+    tell("another Python or other packages, so anew" if another else "making the environment")
     stream([sys.executable, "-m", "venv", folder], tell)
     install(python, wanted, tell)
     stamp.write_text(made_from, encoding="utf-8")

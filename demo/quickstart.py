@@ -37,7 +37,8 @@ became of it. About a minute after the installation. To undo it: delete .venvs/q
 ENVIRONMENT = """\
 environment:
   PYTHON      the Python 3.11, 3.12 or 3.13 that runs this script and makes the environment:
-              PYTHON=python3.12 scripts/quickstart (default: the first that is found)
+              PYTHON=python3.12 scripts/quickstart (default: the first that is found).
+              Another one than the last time makes the environment anew.
 """
 
 
@@ -268,5 +269,5 @@ def main(given: list[str]) -> int:
             sys.stderr.write("Start it again, or undo what was done with --out-of.\n")
         return 1
     except KeyboardInterrupt:
-        sys.stderr.write("\nscripts/quickstart: stopped\n")
+        sys.stderr.write("\nscripts/quickstart: stopped. It can be started again.\n")
         return 130

@@ -74,6 +74,9 @@ class Terminal:
         try:
             yield step
             end = "done"
+        except KeyboardInterrupt:
+            end = "stopped"
+            raise
         finally:
             done.set()
             ticker.join()
