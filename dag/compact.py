@@ -351,7 +351,7 @@ class _Work:
         if version in (0, entry.version):
             return entry
         (message,) = self.store.read([(entry.id, version)])
-        return replace(entry, version=version, digest=message.digest)
+        return entry._replace(version=version, digest=message.digest)
 
     def _is_kept(self, message: int, cut: Cut) -> bool:
         indexes = [

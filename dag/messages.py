@@ -61,6 +61,8 @@ _SYSTEM_ROLES = frozenset({"system", "developer"})
 #: The first twelve bytes of a key say "the same words", the last four "to the letter".
 KEY_BYTES = 12
 _EXACT_BYTES = 4
+_PLAIN = bytes(_EXACT_BYTES)
+_ROLES = frozenset({"user", "assistant", "tool"})
 
 _SYNTHETIC = re.compile(r"_\w*_synthetic\Z")
 _VERSION_8 = re.compile(r"[0-9a-f]{12}8[0-9a-f]{3}[89ab][0-9a-f]{15}\Z")
@@ -70,12 +72,17 @@ _LATEST_TIME = 1e11
 
 def role_of(row: Row) -> str:
     """The role, safe to store."""
+    role = row.get("role")
+    if isinstance(role, str) and role in _ROLES:
+        return role
     return _clean(str(row.get("role") or "unknown"))
 
 
 def is_system(row: Any) -> bool:
     """Whether the row passes through us: a system prompt, or no message at all."""
-    if not isinstance(row, Mapping):
+    if not isinstance(row, dict) and not isinstance(
+        row, Mapping
+    ):  # the second costs ten times as much
         return True
     role = row.get("role")
     return isinstance(role, str) and role in _SYSTEM_ROLES
@@ -144,7 +151,9 @@ def normal(text: str) -> str:
 def calls_of(row: Row) -> list[Row]:
     """The tool calls of an assistant row."""
     calls = row.get("tool_calls")
-    return [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    if not calls or not isinstance(calls, list):
+        return []
+    return [call for call in calls if isinstance(call, Mapping)]
 
 
 def key_of(row: Row) -> bytes:
@@ -161,16 +170,15 @@ def key_of(row: Row) -> bytes:
     state.update(str(row.get("role")).encode("utf-8", "surrogatepass"))
     words = normal(text)
     state.update(b"\0" + canon.pack_text(words))
-    exact = blake2b(canon.pack_text(text) if text != words else b"", digest_size=_EXACT_BYTES)
+    exact = b"" if text == words else canon.pack_text(text)
     if not plain and content is not None:
         media = media_of(row)
-        data = canon.encode(media)
-        state.update(b"\1" + data if media else b"")
-        exact.update(canon.encode(content))
+        state.update(b"\1" + canon.encode(media) if media else b"")
+        exact += canon.encode(content)
     if row.get("tool_calls") or row.get("tool_call_id"):
         state.update(b"\2" + canon.encode(calls_identity(row)))
-        exact.update(canon.encode(row.get("tool_calls")))
-    return state.digest() + exact.digest()
+        exact += canon.encode(row.get("tool_calls"))
+    return state.digest() + (blake2b(exact, digest_size=_EXACT_BYTES).digest() if exact else _PLAIN)
 
 
 def media_of(row: Row) -> list[Any]:

@@ -9,6 +9,7 @@ under a key that says so, because a message must never be lost to its shape.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
 
@@ -19,19 +20,39 @@ DIGEST_BYTES = 16
 #: Deeper than any message; a cycle ends here too.
 _DEEPEST = 200
 
+
+def _unknown(value: object) -> dict[str, str]:
+    return {"__repr__": repr(value)}
+
+
 _ENCODER = json.JSONEncoder(
     ensure_ascii=False,
     sort_keys=True,
     separators=(",", ":"),
-    default=lambda o: {"__repr__": repr(o)},
+    check_circular=False,
+    default=_unknown,
 )
+
+
+def _dumper() -> Callable[[Any], str]:
+    """The encoder's own C function, made once: ``JSONEncoder.encode`` makes one for every call."""
+    make = getattr(json.encoder, "c_make_encoder", None)
+    escape = getattr(json.encoder, "c_encode_basestring", None)
+    if make is None or escape is None:
+        return _ENCODER.encode
+    flags = (True, False, True)  # sorted keys; no key skipped; NaN as Python writes it
+    dump = make(None, _unknown, escape, None, ":", ",", *flags)
+    return lambda value: "".join(dump(value, 0))
+
+
+_dump = _dumper()
 _DECODER = json.JSONDecoder()
 
 
 def encode(value: Any) -> bytes:
     """Return *value* as canonical JSON; never raises."""
     try:
-        return _ENCODER.encode(value).encode("utf-8", "surrogatepass")
+        return _dump(value).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError, RecursionError):
         return _ENCODER.encode(_tame(value, 0)).encode("utf-8", "surrogatepass")
 

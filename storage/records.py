@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = [
     "Draft",
@@ -26,9 +26,12 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A message, or a new version of one, on its way into the store."""
+class Draft(NamedTuple):
+    """A message, or a new version of one, on its way into the store.
+
+    A tuple, as :class:`Entry` is: made ten thousand times in a bulk ingest, at a third of the
+    cost of a frozen dataclass.
+    """
 
     uid: str
     """The host's uid, or one that we minted."""
@@ -47,8 +50,7 @@ class Draft:
     """Names of the tools it calls or answers for, separated by blanks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A message's place on a line, without its body."""
 
     id: int
