@@ -19,7 +19,7 @@ from typing import Any
 from ..storage import canon
 from ..storage.records import Draft
 from ..storage.text import content_text, searchable, tool_names
-from .tokens import count_message
+from .tokens import count_text
 
 __all__ = [
     "KEY_BYTES",
@@ -61,6 +61,8 @@ _SYSTEM_ROLES = frozenset({"system", "developer"})
 #: The first twelve bytes of a key say "the same words", the last four "to the letter".
 KEY_BYTES = 12
 _EXACT_BYTES = 4
+#: What a row costs beside its words; leaves are measured by this, lists by ``count_message``.
+_ROW_TOKENS = 8
 _PLAIN = bytes(_EXACT_BYTES)
 _ROLES = frozenset({"user", "assistant", "tool"})
 
@@ -221,15 +223,16 @@ def draft_of(row: Row, *, key: bytes, uid: str | None = None, time: float | None
     if not BOOKKEEPING.isdisjoint(row):
         row = {name: value for name, value in row.items() if name not in BOOKKEEPING}
     body = canon.encode(row)
+    text = searchable(row)
     return Draft(
         uid=uid,
         role=role_of(row),
         body=body,
-        text=searchable(row),
+        text=text,
         key=key,
         digest=canon.digest(body),
         time=_time_of(row) or (clock.time() if time is None else time),
-        tokens=count_message(row),
+        tokens=count_text(text) + _ROW_TOKENS,
         tool=_clean(" ".join(tool_names(row))),
     )
 
