@@ -88,7 +88,7 @@ def _reply(wish: Wish, db_path: str) -> str:
     finally:
         if store is not None:
             store.close()
-    return screen.page(*found.shown, width=_COLUMNS).strip("\n")
+    return found.text or screen.page(*found.shown, width=_COLUMNS).strip("\n")
 
 
 def _short(text: str) -> str:

@@ -29,6 +29,7 @@ _EXAMPLES: Final = """\
 examples:
   %(prog)s status                 is it on, what is kept
   %(prog)s search "which port"    find it again, like the agent's lcm_grep
+  %(prog)s show 1a2b3c4d          a message word for word
   %(prog)s tree --messages        the graph of summaries, down to the messages
   %(prog)s verify --json          re-derive every digest; exit code 1 if one fails
 """
@@ -114,6 +115,9 @@ def _carry_out(path: str, args: argparse.Namespace, facts: Mapping[str, Any] | N
 def _show(found: Answer, *, as_data: bool) -> None:
     if as_data:
         screen.put(f"{screen.to_data(found.data)}\n")
+        return
+    if found.text:
+        screen.put(found.text)
         return
     out = sys.stdout
     encoding = getattr(out, "encoding", None) or "utf-8"

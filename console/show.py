@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..dag.settings import Settings
 from ..storage.canon import decode
@@ -13,9 +13,6 @@ from ..storage.records import Session
 from ..tools.answers import ToolError
 from ..tools.desk import Desk
 from .screen import clean
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 __all__ = ["gather", "view"]
 
@@ -51,19 +48,14 @@ def gather(store: Store, session: Session, uid: str) -> dict[str, Any]:
     return {"uid": name, "kind": kind, "messages": messages}
 
 
-def view(data: Mapping[str, Any]) -> RenderableType:
-    """Each message under a line that names it."""
-    from rich.console import Group
-    from rich.text import Text
-
-    shown: list[RenderableType] = []
+def view(data: Mapping[str, Any]) -> str:
+    """Each message under a line that names it; its text as it is, never wrapped."""
+    shown = []
     for each in data["messages"]:
         row = each["message"]
         turn = f" turn {each['turn']}" if each["turn"] else ""
-        shown.append(Text(f"{each['uid'][:8]}{turn} {clean(str(row.get('role')))}", style="bold"))
-        shown.append(Text(clean(_words(row))))
-        shown.append(Text(""))
-    return Group(*shown)
+        shown.append(f"[{each['uid'][:8]}{turn} {row.get('role')}]\n{_words(row)}\n")
+    return clean("\n".join(shown))
 
 
 def _words(row: Mapping[str, Any]) -> str:

@@ -54,6 +54,8 @@ class Answer:
     data: Mapping[str, Any]
     good: bool = True
     shown: Sequence[RenderableType] = field(default_factory=tuple)
+    text: str = ""
+    """Shown as it is, unwrapped, in place of all else."""
 
 
 def answer(store: Store | None, wish: Wish) -> Answer:
@@ -79,7 +81,7 @@ def answer(store: Store | None, wish: Wish) -> Answer:
         return Answer(data, shown=[tree.view(data)])
     if wish.verb == "show":
         data = show.gather(store, session, wish.uid)
-        return Answer(data, shown=[show.view(data)])
+        return Answer(data, text=show.view(data))
     data = search.gather(
         store, session, wish.query, mode=wish.mode, scope=wish.scope, limit=wish.limit
     )
@@ -91,7 +93,7 @@ def explain(error: Exception, path: str) -> tuple[str, str]:
     if isinstance(error, StoreMissing):
         return str(error), _NEXT
     if isinstance(error, ToolError):
-        return error.error, error.hint
+        return error.error, error.hint.replace("lcm_grep, from lcm_describe", "search, from tree")
     if isinstance(error, StoreError):
         return str(error), ""
     if isinstance(error, LookupError) and type(error) is LookupError:

@@ -40,7 +40,7 @@ def facts_of(engine: LCMEngine) -> dict[str, Any]:
         "engine_active": active,
         "engine_reason": ""
         if active
-        else f"context.engine is '{selected}'; `hermes config set context.engine lcm` selects lcm",
+        else f"context.engine is '{selected}'; `engine: lcm` under `context:` in config.yaml selects lcm",
         "compression_enabled": hermes.compression_enabled(),
         "compression_count": engine.compression_count,
     }

@@ -115,7 +115,8 @@ def _translate(error: sqlite3.DatabaseError, path: str) -> StoreError:
         )
     if "malformed" in text or "corrupt" in text or "disk i/o" in text:
         return StoreDamaged(
-            f"{path} is damaged. Run `hermes lcm verify`, and restore the last backup.", path
+            f"{path} is damaged. Move it aside and restore the last backup; nothing is overwritten.",
+            path,
         )
     return StoreError(f"SQLite failed on {path}: {type(error).__name__}.", path)
 

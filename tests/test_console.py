@@ -373,7 +373,9 @@ def test_show_gives_a_message_back_word_for_word(call, home):
     home = [home, "--session", "first"]
     code, out, _ = call("show", found["uid"][:8], "--home", *home)
     assert code == 0
-    assert "the xylophone stands in the attic." in out
+    assert "\nNote for first, number 3: the xylophone stands in the attic.\n" in out
+    long = json.loads(call("search", "harbour31", "--home", *home, "--json")[1])["results"][0]
+    assert max(map(len, call("show", long["uid"], "--home", *home)[1].splitlines())) > 1000
     code, out, _ = call("show", found["covered_by"], "--home", *home, "--json")
     texts = [each["message"]["content"] for each in json.loads(out)["messages"]]
     assert any(
