@@ -147,6 +147,13 @@ def test_no_query_is_an_error_of_ours(desk, query):
         assert "results" in ask(desk, "lcm_grep", query=query, mode=mode)
 
 
+def test_reasoning_and_arguments_are_searchable(desk):
+    """Also what the model thought, and what it asked a tool for."""
+    row = {"role": "assistant", "content": "Done.", "reasoning_content": "perhaps the okapi did it"}
+    Ledger(desk.store, desk.store.open_session("r")).ingest([user("who?"), row])
+    assert any("okapi" in snippet for snippet in hit(desk, "okapi", scope="all"))
+
+
 def test_an_empty_query_says_what_to_do(desk):
     """SRCH-08."""
     for query in ("", "   ", "\u3000"):
