@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..storage.canon import decode
 from ..storage.protocol import Store
@@ -49,9 +49,8 @@ class IngestReport:
     """Stored messages that the list no longer has at its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """What one row of the list stands for."""
+class Bound(NamedTuple):
+    """What one row of the list stands for; a tuple, for there are as many as rows."""
 
     kind: str
     """``message``, ``frame`` (a summary row), ``filler`` or ``system``."""

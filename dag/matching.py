@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..storage.records import Entry
 from .align import align
@@ -29,9 +30,8 @@ Read = Callable[[Sequence[Entry]], Sequence[Sequence[Row]]]
 """Loads the messages of entries, each in its current version and, if it has others, its first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """A row of the host's list that is a message."""
+class Probe(NamedTuple):
+    """A row of the host's list that is a message; a tuple, for there are as many as rows."""
 
     index: int
     """Its place in the list."""

@@ -41,7 +41,7 @@ def choose_cut(rows: Sequence[Any], tokens: Sequence[int], budget: Budget) -> Cu
     starts = [
         i
         for i, row in enumerate(rows)
-        if not is_system(row) and starts_turn(row) and not crossing[i]
+        if not crossing[i] and isinstance(row, Mapping) and starts_turn(row)
     ]
     stubs = _user_stub(rows, tokens, starts[-1], budget) if starts else {}
     sizes = [stubs.get(i, size) for i, size in enumerate(tokens)]

@@ -39,6 +39,9 @@ HEAD = (
 FILLER = "Understood. I continue from the conversation that follows."
 
 _FLAG = "_compressed_summary"
+_FIRST_WORD = HEAD.partition(" ")[0]
+_NEAR = 40
+"""Characters at the start of a text in which the first word of the head stands, white space included."""
 
 
 def block(node: Node, level: int) -> str:
@@ -124,7 +127,7 @@ def recognise(
     content = row.get("content")
     text = content if isinstance(content, str) else text_of(row)
     uid = row.get("message_uid")
-    ours = normal(text[: 2 * len(HEAD)]).startswith(HEAD)
+    ours = _FIRST_WORD in text[:_NEAR] and normal(text[: 2 * len(HEAD)]).startswith(HEAD)
     if not ours and not (isinstance(uid, str) and row.get(_FLAG)):
         return None
     names = [uid] if isinstance(uid, str) else []

@@ -25,15 +25,15 @@ def partners(rows: Sequence[Any]) -> dict[int, int]:
     open_calls: dict[str, list[int]] = {}
     found: dict[int, int] = {}
     for index, row in enumerate(rows):
-        if is_system(row):
+        if not isinstance(row, dict) and is_system(row):
             continue
         if row.get("role") == "tool":
             waiting = open_calls.get(str(row.get("tool_call_id")))
             if waiting:
                 found[index] = waiting.pop()
-            continue
-        for call in calls_of(row):
-            open_calls.setdefault(str(call.get("id")), []).append(index)
+        elif row.get("tool_calls"):
+            for call in calls_of(row):
+                open_calls.setdefault(str(call.get("id")), []).append(index)
     return found
 
 

@@ -46,7 +46,7 @@ __all__ = ["Connection", "translated"]
 BUSY_SECONDS = 5.0
 #: Size of the WAL at which a commit is followed by a checkpoint.
 CHECKPOINT_BYTES = 4_000_000
-_CACHE_KIB = 8_000
+_CACHE_KIB = 2_000
 
 
 class translated:  # noqa: N801 - used as a verb; a class costs a fifth of a generator
