@@ -127,7 +127,8 @@ class Connection:
     def __init__(self, path: Path, *, create: bool) -> None:
         self.path = path
         self.mutex = threading.RLock()
-        self._depth = 0
+        self.depth = 0
+        """How many writing blocks are open, one in another."""
         with translated(str(path)):
             self._lock_file = self._prepare(create=create)
             try:
@@ -220,18 +221,18 @@ class Connection:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A write transaction; nested blocks join it."""
         with self.mutex, translated(str(self.path)):
-            if self._depth == 0:
+            if self.depth == 0:
                 self.sql.execute("BEGIN IMMEDIATE")
-            self._depth += 1
+            self.depth += 1
             try:
                 yield self.sql
             except BaseException:
-                self._depth -= 1
-                if self._depth == 0 and self.sql.in_transaction:
+                self.depth -= 1
+                if self.depth == 0 and self.sql.in_transaction:
                     self.sql.execute("ROLLBACK")
                 raise
-            self._depth -= 1
-            if self._depth == 0:
+            self.depth -= 1
+            if self.depth == 0:
                 self.sql.execute("COMMIT")
                 self._checkpoint_at_need()
 

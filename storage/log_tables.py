@@ -66,10 +66,10 @@ def places(sql: sqlite3.Connection, line: int, count: int, after: int | None) ->
 
 def append(
     sql: sqlite3.Connection, line: int, drafts: Sequence[tuple[Draft, int]], after: int | None
-) -> list[Entry]:
-    """Store new messages; see ``storage.protocol.Store.append``."""
+) -> tuple[list[Entry], list[tuple[int, str]]]:
+    """Store new messages; returns their entries, and what is to be indexed of them."""
     if not drafts:
-        return []
+        return [], []
     seqs = places(sql, line, len(drafts), after)
     (last,) = sql.execute("SELECT ifnull(max(id), 0) FROM messages").fetchone()
     rows, texts, made = [], [], []
@@ -100,9 +100,8 @@ def append(
         "INSERT INTO entries VALUES (?, ?, ?, ?, 0)",
         [(line, entry.seq, entry.id, entry.turn) for entry in made],
     )
-    fts.add_messages(sql, texts)
     touch(sql, line)
-    return made
+    return made, texts
 
 
 def _stow(sql: sqlite3.Connection, body: bytes) -> tuple[bytes, str | None]:

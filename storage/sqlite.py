@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,9 @@ from .uids import pack_uid, prefix_range, unpack_uid
 
 __all__ = ["SqliteStore"]
 
+#: Messages whose texts wait for the end of their transaction at the most.
+_INDEXED_AT_ONCE = 20_000
+
 
 class SqliteStore:
     """A :class:`storage.protocol.Store` in one file."""
@@ -30,11 +34,24 @@ class SqliteStore:
     def __init__(self, path: Path, *, create: bool = True) -> None:
         self.path = str(path)
         self._connection = Connection(path, create=create)
+        self._unindexed: list[tuple[int, str]] = []
+        """Numbers and texts of messages of this transaction that the index does not hold yet."""
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        with self._connection.writing():
-            yield
+        with self._connection.writing() as sql:
+            try:
+                yield
+                self._index(sql, alone=self._connection.depth == 1)
+            except BaseException:
+                self._unindexed.clear()
+                raise
+
+    def _index(self, sql: sqlite3.Connection, *, alone: bool) -> None:
+        """Index what was appended, once a transaction: the index writes a segment each time."""
+        if self._unindexed and (alone or len(self._unindexed) >= _INDEXED_AT_ONCE):
+            fts.add_messages(sql, self._unindexed)
+            self._unindexed.clear()
 
     def close(self) -> None:
         self._connection.close()
@@ -100,7 +117,10 @@ class SqliteStore:
         self, line: int, drafts: Sequence[tuple[Draft, int]], *, after: int | None = None
     ) -> list[Entry]:
         with self._connection.writing() as sql:
-            return log_tables.append(sql, line, drafts, after)
+            entries, texts = log_tables.append(sql, line, drafts, after)
+            self._unindexed += texts
+            self._index(sql, alone=self._connection.depth == 1)
+            return entries
 
     def link(self, line: int, messages: Sequence[tuple[int, int]]) -> list[Entry]:
         with self._connection.writing() as sql:
@@ -121,6 +141,7 @@ class SqliteStore:
 
     def revise(self, line: int, message: int, draft: Draft) -> None:
         with self._connection.writing() as sql:
+            self._index(sql, alone=True)  # what is taken out of the index must be in it
             log_tables.revise(sql, message, draft)
             log_tables.touch(sql, line)
 
