@@ -270,9 +270,9 @@ class Run:
         return self.store.editions(entry.id)[-1][0], True
 
     def _bind(self, probe: Probe, messages: Sequence[int], seq: int, version: int) -> None:
-        before = self.bound[probe.index]
-        self.bound[probe.index] = Bound("message", tuple(messages), version, before.frame)
-        self.ends[probe.index] = seq
+        before = self.bound[probe.at]
+        self.bound[probe.at] = Bound("message", tuple(messages), version, before.frame)
+        self.ends[probe.at] = seq
 
     def _name(self, probe: Probe, entries: Sequence[Entry]) -> None:
         """Take over a uid that the host gave since."""

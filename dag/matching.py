@@ -33,7 +33,7 @@ Read = Callable[[Sequence[Entry]], Sequence[Sequence[Row]]]
 class Probe(NamedTuple):
     """A row of the host's list that is a message; a tuple, for there are as many as rows."""
 
-    index: int
+    at: int
     """Its place in the list."""
     row: Row
     key: bytes
