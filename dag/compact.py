@@ -343,7 +343,12 @@ class _Work:
         first = [placed[each].seq for each in self._ids(cut.keep_from) if each in placed]
         last = min(first) - 1 if first else None
         entries = self.store.entries(self.line, first=start, last=last)
-        return [self._shown(entry) for entry in entries if not entry.withdrawn]
+        shown = self.versions
+        return [
+            entry if shown.get(entry.id, entry.version) == entry.version else self._shown(entry)
+            for entry in entries
+            if not entry.withdrawn
+        ]
 
     def _shown(self, entry: Entry) -> Entry:
         """The entry in the version that this list shows: another session may have made a later one."""

@@ -72,7 +72,7 @@ class Item:
 
 def source_key(items: Sequence[Item], levels: Sequence[int]) -> str:
     """What was asked for: these sources, in this place of a line, at these sizes."""
-    place = (min(item.first_seq for item in items), max(item.last_seq for item in items))
+    place = (items[0].first_seq, items[-1].last_seq)  # sources stand in order
     return _asked([item.mark() for item in items], place, levels)
 
 
@@ -163,10 +163,10 @@ def frame_of(line: int, shown: Sequence[tuple[Node, int]], lifted: Sequence[int]
 
 def _span(items: Sequence[Item]) -> dict[str, int]:
     return {
-        "first_seq": min(item.first_seq for item in items),
-        "last_seq": max(item.last_seq for item in items),
-        "first_turn": min(item.first_turn for item in items),
-        "last_turn": max(item.last_turn for item in items),
+        "first_seq": items[0].first_seq,
+        "last_seq": items[-1].last_seq,
+        "first_turn": items[0].first_turn,
+        "last_turn": items[-1].last_turn,
         "messages": sum(item.messages for item in items),
         "source_tokens": sum(item.tokens for item in items),
     }

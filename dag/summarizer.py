@@ -149,7 +149,8 @@ def summarize(
     Never raises an ``Exception``; what is none (a cancelled call, an interrupt) passes through. A
     blank source calls nobody and gives blank texts.
     """
-    request = replace(request, text=_SURROGATE.sub("\ufffd", request.text))
+    if not request.text.isascii():
+        request = replace(request, text=_SURROGATE.sub("\ufffd", request.text))
     if not request.text.strip():
         return _compose(request, _Draft({}), "", "the source is blank")
     if summarizer is None:

@@ -21,7 +21,7 @@ from .uids import pack_uid, unpack_uid
 
 __all__ = [
     "add_messages",
-    "add_node",
+    "add_nodes",
     "check",
     "next_texts",
     "node_text",
@@ -59,16 +59,14 @@ def replace_message(
     )
 
 
-def add_node(sql: sqlite3.Connection, node: Node) -> None:
-    """Index a summary node; frames only repeat what others say."""
-    if node.kind == "frame":
-        return
-    (number,) = sql.execute("SELECT id FROM nodes WHERE uid = ?", [pack_uid(node.uid)]).fetchone()
-    _guarded(
-        sql,
-        "INSERT INTO node_index (rowid, text) VALUES (?, ?)",
-        [(number, indexable(node_text(node)))],
-    )
+def add_nodes(sql: sqlite3.Connection, nodes: Sequence[Node]) -> None:
+    """Index summary nodes; frames only repeat what others say."""
+    rows = []
+    for node in nodes:
+        if node.kind != "frame":
+            found = sql.execute("SELECT id FROM nodes WHERE uid = ?", [pack_uid(node.uid)])
+            rows.append((found.fetchone()[0], indexable(node_text(node))))
+    _guarded(sql, "INSERT INTO node_index (rowid, text) VALUES (?, ?)", rows)
 
 
 def node_text(node: Node) -> str:
@@ -124,11 +122,9 @@ def rebuild(sql: sqlite3.Connection, path: str) -> int:
             sql, [(old.get((number, version), number), text) for number, version, text in batch]
         )
         rows, before = rows + len(batch), batch[-1][0]
-    numbers = sql.execute("SELECT uid FROM nodes WHERE kind != 'frame'").fetchall()
-    for node in graph_tables.by_uid(sql, [unpack_uid(uid) for (uid,) in numbers]):
-        add_node(sql, node)
-        rows += 1
-    return rows
+    uids = sql.execute("SELECT uid FROM nodes WHERE kind != 'frame'").fetchall()
+    add_nodes(sql, graph_tables.by_uid(sql, [unpack_uid(uid) for (uid,) in uids]))
+    return rows + len(uids)
 
 
 # queries

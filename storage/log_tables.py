@@ -16,7 +16,7 @@ from . import fts, payloads
 from .canon import digest
 from .errors import StoreDamaged
 from .records import Draft, Entry, Message
-from .uids import pack_uid, unpack_uid
+from .uids import pack_uid, prefix_range, unpack_uid
 
 __all__ = [
     "append",
@@ -26,6 +26,7 @@ __all__ = [
     "next_messages",
     "places",
     "read",
+    "resolve",
     "revise",
     "touch",
 ]
@@ -143,7 +144,18 @@ def entries(
     """Entries that fulfil the condition."""
     rows = sql.execute(f"{_ENTRY}{where} ORDER BY {order}", [*values, *extra])
     return [
-        Entry(number, seq, unpack_uid(uid), role, turn, key, mark, version, tokens, bool(withdrawn))
+        Entry(
+            number,
+            seq,
+            uid.hex() if isinstance(uid, bytes) else uid,
+            role,
+            turn,
+            key,
+            mark,
+            version,
+            tokens,
+            bool(withdrawn),
+        )
         for number, seq, uid, role, turn, key, mark, version, tokens, withdrawn in rows
     ]
 
@@ -261,3 +273,22 @@ def counts(sql: sqlite3.Connection, line: int | None) -> tuple[int, int, int, in
 def same(body: bytes, mark: bytes) -> bool:
     """Whether *body* is what *mark* was taken from."""
     return digest(body) == mark
+
+
+def resolve(sql: sqlite3.Connection, prefix: str) -> list[tuple[str, str]]:
+    """Up to ten (kind, uid) pairs whose uid, or alias, begins with *prefix*."""
+    found: dict[tuple[str, str], None] = {}
+    for table, column in (("messages", "id"), ("nodes", "id"), ("aliases", "message")):
+        for low, high in prefix_range(prefix):
+            rows = sql.execute(
+                f"SELECT uid, {column} FROM {table} WHERE uid >= ? AND uid < ? LIMIT 10",
+                [low, high],
+            ).fetchall()
+            for uid, number in rows:
+                name = uid
+                if table == "aliases":
+                    (name,) = sql.execute(
+                        "SELECT uid FROM messages WHERE id = ?", [number]
+                    ).fetchone()
+                found["node" if table == "nodes" else "message", unpack_uid(name)] = None
+    return list(found)[:10]

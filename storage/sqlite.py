@@ -20,7 +20,7 @@ from . import fts, graph_tables, log_tables
 from .connection import Connection
 from .errors import StoreError
 from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
-from .uids import pack_uid, prefix_range, unpack_uid
+from .uids import pack_uid
 
 __all__ = ["SqliteStore"]
 
@@ -36,6 +36,7 @@ class SqliteStore:
         self._connection = Connection(path, create=create)
         self._unindexed: list[tuple[int, str]] = []
         """Numbers and texts of messages of this transaction that the index does not hold yet."""
+        self._unindexed_nodes: list[Node] = []
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
@@ -45,6 +46,7 @@ class SqliteStore:
                 self._index(sql, alone=self._connection.depth == 1)
             except BaseException:
                 self._unindexed.clear()
+                self._unindexed_nodes.clear()
                 raise
 
     def _index(self, sql: sqlite3.Connection, *, alone: bool) -> None:
@@ -52,6 +54,9 @@ class SqliteStore:
         if self._unindexed and (alone or len(self._unindexed) >= _INDEXED_AT_ONCE):
             fts.add_messages(sql, self._unindexed)
             self._unindexed.clear()
+        if self._unindexed_nodes and alone:
+            fts.add_nodes(sql, self._unindexed_nodes)
+            self._unindexed_nodes.clear()
 
     def close(self) -> None:
         self._connection.close()
@@ -255,7 +260,8 @@ class SqliteStore:
     def put_node(self, node: Node) -> None:
         with self._connection.writing() as sql:
             if graph_tables.put(sql, node):
-                fts.add_node(sql, node)
+                self._unindexed_nodes.append(node)
+                self._index(sql, alone=self._connection.depth == 1)
 
     def nodes(self, uids: Sequence[str]) -> list[Node]:
         with self._connection.reading() as sql:
@@ -282,26 +288,8 @@ class SqliteStore:
     # looking things up
 
     def resolve(self, prefix: str) -> list[tuple[str, str]]:
-        found: dict[tuple[str, str], None] = {}
         with self._connection.reading() as sql:
-            for kind, table, column in (
-                ("message", "messages", "id"),
-                ("node", "nodes", "id"),
-                ("alias", "aliases", "message"),
-            ):
-                for low, high in prefix_range(prefix):
-                    rows = sql.execute(
-                        f"SELECT uid, {column} FROM {table} WHERE uid >= ? AND uid < ? LIMIT 10",
-                        [low, high],
-                    ).fetchall()
-                    for uid, number in rows:
-                        name = uid
-                        if kind == "alias":
-                            (name,) = sql.execute(
-                                "SELECT uid FROM messages WHERE id = ?", [number]
-                            ).fetchone()
-                        found["node" if kind == "node" else "message", unpack_uid(name)] = None
-        return list(found)[:10]
+            return log_tables.resolve(sql, prefix)
 
     def search(
         self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
