@@ -11,7 +11,7 @@ import json
 import os
 import re
 import time as clock
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
@@ -255,11 +255,6 @@ def _clean(text: str) -> str:
     if text.isascii():
         return text.replace("\0", "")
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
-
-
-def rows_of(bodies: Sequence[bytes]) -> list[dict[str, Any]]:
-    """The messages that these bodies are of."""
-    return [canon.decode(body) for body in bodies]
 
 
 def arguments_of(call: Row) -> str:

@@ -15,6 +15,26 @@ __all__ = ["COUNTERS", "START", "THRESHOLD", "whole"]
 #: Share of the window at which a list is compacted, until settings say otherwise: their default.
 THRESHOLD = 0.75
 
+
+def whole(value: Any) -> int:
+    """A number of tokens as a host gives it; 0 for what is none."""
+    try:
+        return int(value or 0)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def _cap(value: Any) -> int | None:
+    """A cap on the threshold in tokens, as the newer host's terminal hands it in; None for none."""
+    return whole(value) or None
+
+
+def _percent(context_length: int, percent: float) -> float:
+    """The share of the window that the newer host's terminal wants: as it is, for any window."""
+    del context_length
+    return percent
+
+
 #: Back to these at the start of another session.
 COUNTERS: MappingProxyType[str, Any] = MappingProxyType(
     {
@@ -69,6 +89,9 @@ _KNOBS: dict[str, Any] = {
     "_context_probed": False,
     "_context_probe_persistable": False,
     "max_tokens": None,
+    "_automatic_compression_blocked": None,
+    "_coerce_threshold_tokens_cap": _cap,
+    "_effective_threshold_percent": _percent,
 }
 
 #: What the agent runs on; ``update_model`` sets it.
@@ -81,11 +104,3 @@ _RUNTIME: dict[str, Any] = {
 }
 
 START: MappingProxyType[str, Any] = MappingProxyType({**COUNTERS, **_KNOBS, **_RUNTIME})
-
-
-def whole(value: Any) -> int:
-    """A number of tokens as a host gives it; 0 for what is none."""
-    try:
-        return int(value or 0)
-    except (TypeError, ValueError, OverflowError):
-        return 0

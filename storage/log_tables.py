@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import fts, payloads
-from .canon import digest
 from .errors import StoreDamaged
 from .records import Draft, Entry, Message
 from .uids import pack_uid, prefix_range, unpack_uid
@@ -268,11 +267,6 @@ def counts(sql: sqlite3.Connection, line: int | None) -> tuple[int, int, int, in
             {"line": line},
         ).fetchone()
     return row  # type: ignore[no-any-return]
-
-
-def same(body: bytes, mark: bytes) -> bool:
-    """Whether *body* is what *mark* was taken from."""
-    return digest(body) == mark
 
 
 def resolve(sql: sqlite3.Connection, prefix: str) -> list[tuple[str, str]]:

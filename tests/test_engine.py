@@ -143,6 +143,16 @@ def test_every_attribute_of_the_contract_is_plain_and_settable(make):
     assert (0, 0) == (LCMEngine.protect_first_n, LCMEngine.protect_last_n)
 
 
+def test_the_newer_hosts_terminal_may_set_its_knobs(make):
+    """What it calls without asking is there."""
+    engine = make()
+    assert (4000, None) == tuple(map(engine._coerce_threshold_tokens_cap, ("4000", 0)))
+    engine.threshold_tokens_cap = engine._coerce_threshold_tokens_cap(4000)
+    engine.threshold_percent = engine._effective_threshold_percent(8000, 0.6)
+    engine.update_model("m", 8000)
+    assert 4000 == engine.threshold_tokens
+
+
 def open_files(folder):
     """Files in *folder* that this process has open (Linux)."""
     links = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
