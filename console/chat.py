@@ -15,8 +15,9 @@ from typing import Any, Final, NoReturn
 from ..storage import open_store
 from ..storage.errors import StoreMissing
 from . import screen
-from .arguments import add_verbs, wish_of
-from .verbs import Wish, answer, explain
+from .arguments import add_verbs, options_of
+from .verb import Call, Verb
+from .verbs import VERBS, explain
 
 __all__ = ["slash"]
 
@@ -58,15 +59,16 @@ def slash(
         facts: what the host knows of its engine.
     """
     try:
-        wish = replace(_read(raw_args or ""), session=session, exactly=True, facts=facts)
-        return _short(_reply(wish, db_path))
+        verb, options = _read(raw_args or "")
+        call = Call(verb.name, db_path, None, options, session, exactly=True, facts=facts)
+        return _short(_reply(verb, call))
     except _Said as said:
         return _short(screen.clean(str(said)))
     except Exception as error:  # noqa: BLE001 - a chat gets words, whatever happens
         return _short(screen.flat(" ".join(explain(error, db_path))))
 
 
-def _read(raw: str) -> Wish:
+def _read(raw: str) -> tuple[Verb, dict[str, Any]]:
     try:
         words = shlex.split(raw)
     except ValueError:  # an apostrophe
@@ -74,17 +76,23 @@ def _read(raw: str) -> Wish:
     if words[:1] in (["help"], ["-h"], ["--help"]):
         raise _Said(_HELP)
     parser = _Parser(prog="/lcm", add_help=False)
-    add_verbs(parser, lambda _verb: None)
-    return wish_of(parser.parse_args(words or ["status"]))
+    offered = {name: verb for name, verb in VERBS.items() if verb.in_chat}
+    if words and words[0] in VERBS and words[0] not in offered:
+        raise _Said(f"`hermes lcm {words[0]}` works in a terminal only.")
+    add_verbs(parser, offered.values(), lambda _verb: None)
+    options = options_of(parser.parse_args(words or ["status"]))
+    return offered[options["verb"]], options
 
 
-def _reply(wish: Wish, db_path: str) -> str:
+def _reply(verb: Verb, call: Call) -> str:
     try:
-        store = open_store(f"sqlite:{db_path}", create=False)
+        store = open_store(f"sqlite:{call.path}", create=False)
     except StoreMissing:
+        if verb.opens == "store":
+            raise
         store = None
     try:
-        found = answer(store, wish)
+        found = verb.run(replace(call, store=store))
     finally:
         if store is not None:
             store.close()

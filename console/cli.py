@@ -16,9 +16,10 @@ from typing import Any, Final
 from ..storage import open_store
 from ..storage.errors import StoreMissing
 from . import screen
-from .arguments import add_common, add_verbs, wish_of
+from .arguments import add_common, add_verbs, options_of
 from .chat import slash
-from .verbs import Answer, Wish, answer, explain
+from .verb import Answer, Call
+from .verbs import VERBS, explain
 
 __all__ = ["database_path", "main", "run", "setup_parser", "slash"]
 
@@ -52,7 +53,7 @@ def setup_parser(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add_common(parser)
-    add_verbs(parser, add_common)
+    add_verbs(parser, VERBS.values(), add_common)
     parser.set_defaults(lcm_help=parser.format_help)
 
 
@@ -97,19 +98,29 @@ def run(
 
 
 def _carry_out(path: str, args: argparse.Namespace, facts: Mapping[str, Any] | None) -> Answer:
-    try:
-        store = open_store(f"sqlite:{path}", create=False)
-    except StoreMissing:
-        if facts is None or args.lcm_verb != "status":
-            raise
-        found = answer(None, Wish("status", facts=facts))
-        return Answer(found.data, good=found.good, shown=found.shown)
-    try:
-        with screen.progress(args.lcm_verb) as progress:
-            wish = wish_of(args)
-            return answer(store, replace(wish, facts=facts, progress=progress))
-    finally:
-        store.close()
+    verb = VERBS[args.lcm_verb]
+    options = options_of(args)
+    with screen.progress(verb.name) as progress:
+        call = Call(
+            verb.name,
+            path,
+            options=options,
+            session=options.get("session", ""),
+            facts=facts,
+            progress=progress,
+        )
+        if verb.opens == "itself":
+            return verb.run(call)
+        try:
+            store = open_store(f"sqlite:{path}", create=False)
+        except StoreMissing:
+            if verb.opens != "maybe" or facts is None:
+                raise
+            return verb.run(call)
+        try:
+            return verb.run(replace(call, store=store))
+        finally:
+            store.close()
 
 
 def _show(found: Answer, *, as_data: bool) -> None:

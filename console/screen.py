@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from .verify import Progress
+    from .verb import Progress
 
 __all__ = ["clean", "flat", "grid", "many", "page", "progress", "put", "to_data", "width_of"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,15 +10,18 @@ from ..dag.settings import Settings
 from ..storage.protocol import Store
 from ..storage.records import Session
 from ..tools.desk import Desk
-from ..tools.grep import grep
+from ..tools.grep import MODES, grep
 from .screen import flat
+from .status import NO_SESSION
+from .verb import Answer, Call, Verb, number_to
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["gather", "view"]
+__all__ = ["VERB", "gather", "view"]
 
 _SHORT: Final = 8
+_MOST_RESULTS: Final = 50
 
 
 def gather(
@@ -69,3 +73,49 @@ def _head(result: Mapping[str, Any]) -> Any:
     if result.get("withdrawn"):
         text.append(", withdrawn", style="yellow")
     return text
+
+
+def run(call: Call) -> Answer:
+    """Find it, where any session began."""
+    session = call.found()
+    if session is None:
+        return Answer({"session": None, "note": NO_SESSION}, shown=[NO_SESSION])
+    asked = {name: call.options[name] for name in ("mode", "scope", "limit")}
+    data = gather(call.open(), session, " ".join(call.options["query"]), **asked)
+    return Answer(data, shown=[view(data)])
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """What to look for, how, and where."""
+    parser.add_argument("lcm_query", metavar="QUERY", nargs="+", help="a question, words, a path")
+    parser.add_argument(
+        "--mode",
+        dest="lcm_mode",
+        choices=MODES,
+        default="auto",
+        help="how to search (default: auto)",
+    )
+    parser.add_argument(
+        "--scope",
+        dest="lcm_scope",
+        choices=("session", "all"),
+        default="session",
+        help="where (default: session)",
+    )
+    parser.add_argument(
+        "--limit",
+        dest="lcm_limit",
+        type=number_to(_MOST_RESULTS),
+        default=10,
+        metavar="N",
+        help="results (default: 10)",
+    )
+
+
+VERB = Verb(
+    "search",
+    "find what was said",
+    run,
+    add,
+    ("which port did we choose", "--scope all --mode regex 'E[0-9]{4}'"),
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -13,8 +14,10 @@ from ..storage.records import Session
 from ..tools.answers import ToolError
 from ..tools.desk import Desk
 from .screen import clean
+from .status import NO_SESSION
+from .verb import Answer, Call, Verb
 
-__all__ = ["gather", "view"]
+__all__ = ["VERB", "gather", "view"]
 
 
 def gather(store: Store, session: Session, uid: str) -> dict[str, Any]:
@@ -66,3 +69,22 @@ def _words(row: Mapping[str, Any]) -> str:
         rest = {"content": content, **rest}
         content = ""
     return "\n".join(filter(None, [content, json.dumps(rest, ensure_ascii=False) if rest else ""]))
+
+
+def run(call: Call) -> Answer:
+    """Open it, where any session began."""
+    session = call.found()
+    if session is None:
+        return Answer({"session": None, "note": NO_SESSION}, shown=[NO_SESSION])
+    data = gather(call.open(), session, call.options["uid"])
+    return Answer(data, text=view(data))
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Which one."""
+    parser.add_argument(
+        "lcm_uid", metavar="UID", help="6 or more characters, as search and tree show them"
+    )
+
+
+VERB = Verb("show", "a message, or all under a node, word for word", run, add, ("1a2b3c4d",))

@@ -11,11 +11,12 @@ from ..storage.records import Session
 from ..tools.desk import Desk
 from ..tools.status import status as tool_status
 from .screen import grid, many
+from .verb import Answer, Call, Verb
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["NO_SESSION", "gather", "is_well", "view"]
+__all__ = ["NO_SESSION", "VERB", "gather", "is_well", "view"]
 
 NO_SESSION: Final = "no session yet: it begins with the first turn"
 
@@ -160,3 +161,18 @@ def size(count: float) -> str:
             return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
         count /= _STEP
     raise AssertionError  # the last unit takes all
+
+
+def run(call: Call) -> Answer:
+    """All that is known, also without a store."""
+    data = gather(call.store, call.found(), call.facts)
+    return Answer(data, is_well(data), [view(data)])
+
+
+VERB = Verb(
+    "status",
+    "whether it is on, what is kept, what it saved",
+    run,
+    examples=("", "--json"),
+    opens="maybe",
+)

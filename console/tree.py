@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,15 +13,18 @@ from ..storage.errors import StoreDamaged
 from ..storage.protocol import Store
 from ..storage.records import Node, Session
 from .screen import flat, many
+from .status import NO_SESSION
+from .verb import Answer, Call, Verb, number_to
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.tree import Tree
 
-__all__ = ["DEPTH", "gather", "view"]
+__all__ = ["DEPTH", "VERB", "gather", "view"]
 
 #: Levels of nodes that are shown unless asked otherwise.
 DEPTH: Final = 3
+_MOST_DEPTH: Final = 99
 _PREVIEW: Final = 200
 _SHORT: Final = 8
 
@@ -167,3 +171,34 @@ def _label(node: Mapping[str, Any]) -> Any:
     if node["degraded"]:
         text.append(", extracted", style="yellow")
     return text.append(f": {flat(node['topic'])}" if node["topic"] else "")
+
+
+def run(call: Call) -> Answer:
+    """The graph, where any session began."""
+    session = call.found()
+    if session is None:
+        return Answer({"session": None, "note": NO_SESSION}, shown=[NO_SESSION])
+    asked = {name: call.options[name] for name in ("depth", "messages")}
+    data = gather(call.open(), session, **asked)
+    return Answer(data, shown=[view(data)])
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """How far down."""
+    parser.add_argument(
+        "--depth",
+        dest="lcm_depth",
+        type=number_to(_MOST_DEPTH),
+        default=DEPTH,
+        metavar="N",
+        help=f"levels to show (default: {DEPTH})",
+    )
+    parser.add_argument(
+        "--messages",
+        dest="lcm_messages",
+        action="store_true",
+        help="show the messages under each leaf",
+    )
+
+
+VERB = Verb("tree", "the graph of summaries", run, add, ("", "--depth 1", "--messages"))

@@ -8,7 +8,7 @@ that for one line at a time. A damaged store gives a report, never an exception.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..dag.graph import cycle, layers
@@ -20,11 +20,9 @@ from ..storage.records import Entry, Node, Pass, Session
 from . import proofs
 from .report import BROKEN, Counts, Findings, Report
 from .screen import many
+from .verb import Progress
 
-__all__ = ["Progress", "verify"]
-
-#: Called with what is being checked, how many are done, and of how many (0: that is not known).
-Progress = Callable[[str, int, int], None]
+__all__ = ["verify"]
 
 _PAGE = 500
 #: Bodies read at a time, in tokens of their messages.
