@@ -1,0 +1,93 @@
+"""What the tests of the fault catalogue share: rows of a host's list, and ways to look at what was kept."""
+
+from __future__ import annotations
+
+import json
+
+from lcm.storage import open_store
+from lcm.storage.canon import decode
+
+
+def user(text, **more):
+    """A person's row."""
+    return {"role": "user", "content": text, **more}
+
+
+def said(text, **more):
+    """An answer without a call."""
+    return {"role": "assistant", "content": text, **more}
+
+
+def called(*ids, text="", **more):
+    """An assistant's row that calls ``read_file`` once for each id."""
+    calls = [
+        {
+            "id": each,
+            "type": "function",
+            "function": {"name": "read_file", "arguments": json.dumps({"path": each})},
+        }
+        for each in ids
+    ]
+    return {"role": "assistant", "content": text, "tool_calls": calls, **more}
+
+
+def result(name, text, **more):
+    """The result of the call *name*."""
+    return {"role": "tool", "tool_call_id": name, "content": text, **more}
+
+
+def talk(turns, first=1, words=60):
+    """*turns* exchanges, each of about twice *words* words."""
+    return [
+        row
+        for n in range(first, first + turns)
+        for row in (
+            user(f"question {n} " + "why " * words),
+            said(f"answer {n} " + "because " * words),
+        )
+    ]
+
+
+def ask(engine, name, **args):
+    """A tool call of the agent."""
+    return json.loads(engine.handle_tool_call(name, args))
+
+
+def database(home):
+    """Where an engine on *home* keeps its messages."""
+    return home / "lcm" / "lcm.db"
+
+
+def kept(home, session="s", *, withdrawn=False):
+    """What stands on the session's line, read by another connection: messages as the host had them."""
+    store = open_store(database(home), create=False)
+    try:
+        found = store.session(session)
+        entries = [e for e in store.entries(found.line) if withdrawn or not e.withdrawn]
+        return [decode(message.body) for message in store.read([(e.id, 0) for e in entries])]
+    finally:
+        store.close()
+
+
+def totals(home):
+    """Counts over the whole store, read by another connection."""
+    store = open_store(database(home), create=False)
+    try:
+        return store.totals()
+    finally:
+        store.close()
+
+
+def verbatim(engine, uid):
+    """All pages of *uid*, joined: the messages as (role, content)."""
+    parts, cursor = [], None
+    while True:
+        answer = ask(engine, "lcm_expand", uid=uid, **({"cursor": cursor} if cursor else {}))
+        for row in answer["messages"]:
+            if parts and parts[-1][0] == row["uid"]:
+                parts[-1][2] += row["content"]
+            else:
+                parts.append([row["uid"], row["role"], row["content"]])
+        cursor = answer["cursor"]
+        if not cursor:
+            return [(role, content) for _, role, content in parts]
