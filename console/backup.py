@@ -1,0 +1,109 @@
+"""``backup [FILE]``: a copy of everything, made while agents write, and checked."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import time as clock
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from .screen import clean, many
+from .status import size
+from .verb import Answer, Call, Progress, Verb
+
+if TYPE_CHECKING:
+    from ..storage.backup import Copied
+
+__all__ = ["VERB", "how_to_restore", "make_backup"]
+
+FOLDER: Final = "backups"
+"""Beside the database: where a backup goes that was given no name."""
+
+
+def make_backup(path: str, target: str = "", progress: Progress | None = None) -> Copied:
+    """Copy the database at *path*; another verb calls this before it changes much.
+
+    Args:
+        path: the database; agents may write to it meanwhile.
+        target: a file that is not there yet, or a folder; by default a file
+            with the date in its name in the folder ``backups`` beside the database.
+
+    Raises:
+        StoreError: no copy was made; the text says why.
+    """
+    from ..storage import backup as storage_backup  # SQLite, which a shell must not pay for
+
+    database = Path(path)
+    given = Path(target).expanduser() if target else database.parent / FOLDER
+    if not target or given.is_dir():
+        given = _dated(given, database.stem)
+    return storage_backup.copy(database, given, progress)
+
+
+def _dated(folder: Path, stem: str) -> Path:
+    """A name that is not taken."""
+    name = f"{stem}-{clock.strftime('%Y%m%d-%H%M%S')}"
+    path, number = folder / f"{name}.db", 2
+    while path.exists():
+        path, number = folder / f"{name}-{number}.db", number + 1
+    return path
+
+
+def how_to_restore(copied: str, path: str) -> list[str]:
+    """Shell commands that put *copied* in the place of the database, which is kept too.
+
+    The WAL goes with the old database: SQLite would replay it into the new one.
+    """
+    aside = f"{path}.{clock.strftime('%Y%m%d-%H%M%S')}"
+    database, kept = shlex.quote(path), shlex.quote(aside)
+    return [
+        f"mkdir {kept}",
+        f"mv {database} {database}-* {kept}",
+        f"cp {shlex.quote(copied)} {database}",
+    ]
+
+
+def run(call: Call) -> Answer:
+    """Make one, and say how to put it back."""
+    done = make_backup(call.path, call.options.get("file") or "", call.progress)
+    copied = str(Path(done.path).absolute())
+    commands = how_to_restore(copied, str(Path(call.path).absolute()))
+    data = {**asdict(done), "path": copied, "checked": True, "restore": commands}
+    return Answer(data, text=_view(done, copied, commands))
+
+
+def _view(done: Copied, copied: str, commands: list[str]) -> str:
+    """In words; the commands unwrapped, for they are there to be copied."""
+    held = ", ".join(
+        [many(done.messages, "message"), many(done.nodes, "node"), many(done.sessions, "session")]
+    )
+    lines = [
+        f"backup: {copied}",
+        f"It holds {held} ({size(done.bytes)}), and was checked.",
+        "To restore it, stop every Hermes that uses this home, then",
+        *(f"  {command}" for command in commands),
+    ]
+    return clean("\n".join(lines) + "\n")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Where to."""
+    parser.add_argument(
+        "lcm_file",
+        metavar="FILE",
+        nargs="?",
+        help=f"a new file, or a folder (default: {FOLDER}/ beside the database, with the date)",
+    )
+
+
+VERB = Verb(
+    "backup",
+    "a checked copy of everything, also while agents write",
+    run,
+    add,
+    ("", "~/lcm-copy.db", "/media/stick --json"),
+    opens="itself",
+    in_chat=False,
+)
