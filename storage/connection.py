@@ -31,6 +31,7 @@ from .errors import (
     StoreUnwritable,
 )
 from .migrations import APPLICATION_ID, MIGRATIONS
+from .seals import prepare
 
 try:
     import fcntl
@@ -179,6 +180,7 @@ class Connection:
                 check_same_thread=False,
                 cached_statements=256,
             )
+            prepare(sql)
             if new:
                 sql.execute("PRAGMA user_version")  # the file is made at the first access
         finally:

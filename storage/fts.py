@@ -83,7 +83,7 @@ def _guarded(sql: sqlite3.Connection, statement: str, rows: Sequence[tuple[int, 
     except sqlite3.DatabaseError as error:
         sql.execute("ROLLBACK TO search_index")
         sql.execute(
-            "INSERT OR REPLACE INTO memory VALUES ('', 'index_broken', ?)",
+            "INSERT OR REPLACE INTO memory VALUES ('', 'index_broken', ?1, lcm_seal('', 'index_broken', ?1))",
             [f'"{type(error).__name__}"'],
         )
     sql.execute("RELEASE search_index")

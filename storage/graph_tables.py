@@ -9,6 +9,7 @@ from typing import Any
 
 from .errors import StoreDamaged
 from .records import Node, Source
+from .seals import reseal
 from .uids import pack_uid, unpack_uid
 
 __all__ = ["by_source", "by_uid", "counts", "on_lines", "over", "put", "stands_for"]
@@ -34,6 +35,7 @@ def put(sql: sqlite3.Connection, node: Node) -> bool:
     ).fetchone()  # fmt: skip
     if row is None:
         return False
+    reseal(sql, "nodes", "id = ?", row)
     numbers = _numbers(sql, [source.node for source in node.sources if source.node])
     sql.executemany(
         "INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?)",

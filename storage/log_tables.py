@@ -15,9 +15,11 @@ from typing import Any
 from . import fts, payloads
 from .errors import StoreDamaged
 from .records import Draft, Entry, Message
+from .seals import reseal
 from .uids import pack_uid, prefix_range, unpack_uid
 
 __all__ = [
+    "INSERT_ENTRY",
     "append",
     "counts",
     "entries",
@@ -37,6 +39,12 @@ _ENTRY = (
     "SELECT m.id, e.seq, m.uid, m.role, e.turn, m.key, m.digest, m.version, m.tokens, e.withdrawn"
     " FROM entries e JOIN messages m ON m.id = e.message WHERE "
 )
+_INSERT_MESSAGE = (
+    "INSERT INTO messages VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10,"
+    " lcm_seal(?1, ?2, ?3, ?4, 1, ?5, ?6, ?7, ?8))"
+)
+INSERT_ENTRY = "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, 0, lcm_seal(?1, ?2, ?3, ?4, 0))"
+"""Takes line, order key, message, turn."""
 _CHUNK = 500
 
 
@@ -95,11 +103,8 @@ def append(
                 number, seq, draft.uid, draft.role, turn, draft.key, draft.digest, 1, draft.tokens
             )
         )
-    sql.executemany("INSERT INTO messages VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)", rows)
-    sql.executemany(
-        "INSERT INTO entries VALUES (?, ?, ?, ?, 0)",
-        [(line, entry.seq, entry.id, entry.turn) for entry in made],
-    )
+    sql.executemany(_INSERT_MESSAGE, rows)
+    sql.executemany(INSERT_ENTRY, [(line, entry.seq, entry.id, entry.turn) for entry in made])
     touch(sql, line)
     return made, texts
 
@@ -123,6 +128,7 @@ def revise(sql: sqlite3.Connection, message: int, draft: Draft) -> None:
         " SELECT id, version, digest, key, body, refs FROM messages WHERE id = ? RETURNING id",
         [message],
     ).fetchone()[0]
+    reseal(sql, "versions", "id = ?", [version])
     fts.replace_message(sql, message, old.body, version, draft.text)
     skeleton, refs = _stow(sql, draft.body)
     sql.execute(
@@ -130,6 +136,7 @@ def revise(sql: sqlite3.Connection, message: int, draft: Draft) -> None:
         " WHERE id = ?",
         [draft.digest, draft.key, draft.tokens, draft.tool, skeleton, refs, message],
     )
+    reseal(sql, "messages", "id = ?", [message])
 
 
 def entries(

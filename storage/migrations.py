@@ -33,14 +33,16 @@ _TABLES = """
 CREATE TABLE lines (
     line INTEGER PRIMARY KEY,
     base INTEGER,              -- the line this one was branched from
-    revision INTEGER NOT NULL DEFAULT 0
+    revision INTEGER NOT NULL DEFAULT 0, -- grows with every change
+    seal INTEGER NOT NULL DEFAULT 0      -- see storage.seals; here as in other tables
 );
 CREATE TABLE sessions (
     name TEXT PRIMARY KEY,
     line INTEGER NOT NULL REFERENCES lines,
     parent TEXT NOT NULL,
     relation TEXT NOT NULL,
-    created REAL NOT NULL
+    created REAL NOT NULL,
+    seal INTEGER NOT NULL
 );
 CREATE TABLE messages (        -- the current version of each message
     id INTEGER PRIMARY KEY,
@@ -53,7 +55,8 @@ CREATE TABLE messages (        -- the current version of each message
     tokens INTEGER NOT NULL,
     tool TEXT NOT NULL,
     body BLOB NOT NULL,        -- canonical JSON, large strings taken out
-    refs TEXT                  -- where they belong: [[path, digest], ...]
+    refs TEXT,                 -- where they belong: [[path, digest], ...]
+    seal INTEGER NOT NULL
 );
 CREATE TABLE versions (        -- those before
     id INTEGER PRIMARY KEY,
@@ -63,9 +66,14 @@ CREATE TABLE versions (        -- those before
     key BLOB NOT NULL,
     body BLOB NOT NULL,
     refs TEXT,
+    seal INTEGER NOT NULL DEFAULT 0,
     UNIQUE (message, version)
 );
-CREATE TABLE aliases (uid NOT NULL PRIMARY KEY, message INTEGER NOT NULL REFERENCES messages) WITHOUT ROWID;
+CREATE TABLE aliases (
+    uid NOT NULL PRIMARY KEY,
+    message INTEGER NOT NULL REFERENCES messages,
+    seal INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE payloads (digest BLOB PRIMARY KEY, size INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE entries (
     line INTEGER NOT NULL,
@@ -73,6 +81,7 @@ CREATE TABLE entries (
     message INTEGER NOT NULL,
     turn INTEGER NOT NULL,
     withdrawn INTEGER NOT NULL DEFAULT 0,
+    seal INTEGER NOT NULL,
     PRIMARY KEY (line, seq)
 ) WITHOUT ROWID;
 CREATE INDEX entries_by_message ON entries (message);
@@ -86,7 +95,8 @@ CREATE TABLE nodes (
     depth INTEGER NOT NULL,
     degraded TEXT NOT NULL,
     time REAL NOT NULL,
-    data TEXT NOT NULL         -- the rest of the record, as JSON
+    data TEXT NOT NULL,        -- the rest of the record, as JSON
+    seal INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX nodes_by_source ON nodes (source_key);
 CREATE INDEX nodes_by_line ON nodes (line, kind);
@@ -100,8 +110,19 @@ CREATE TABLE edges (
     PRIMARY KEY (node, place)
 ) WITHOUT ROWID;
 CREATE INDEX edges_by_message ON edges (message) WHERE message IS NOT NULL;
-CREATE TABLE memory (session TEXT, name TEXT, value TEXT NOT NULL, PRIMARY KEY (session, name)) WITHOUT ROWID;
-CREATE TABLE passes (id INTEGER PRIMARY KEY, session TEXT NOT NULL, data TEXT NOT NULL);
+CREATE TABLE memory (
+    session TEXT,
+    name TEXT,
+    value TEXT NOT NULL,
+    seal INTEGER NOT NULL,
+    PRIMARY KEY (session, name)
+) WITHOUT ROWID;
+CREATE TABLE passes (
+    id INTEGER PRIMARY KEY,
+    session TEXT NOT NULL,
+    data TEXT NOT NULL,
+    seal INTEGER NOT NULL DEFAULT 0
+);
 CREATE INDEX passes_by_session ON passes (session);
 """
 

@@ -20,12 +20,14 @@ from . import fts, graph_tables, log_tables
 from .connection import Connection
 from .errors import StoreError
 from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
+from .seals import reseal
 from .uids import pack_uid
 
 __all__ = ["SqliteStore"]
 
 #: Messages whose texts wait for the end of their transaction at the most.
 _INDEXED_AT_ONCE = 20_000
+_INSERT_ALIAS = "INSERT OR IGNORE INTO aliases VALUES (?1, ?2, lcm_seal(?1, ?2))"
 
 
 class SqliteStore:
@@ -83,13 +85,15 @@ class SqliteStore:
                 line = sql.execute(
                     "INSERT INTO lines (base) VALUES (?) RETURNING line", [base]
                 ).fetchone()[0]
+                reseal(sql, "lines", "line = ?", [line])
                 sql.execute(
-                    "INSERT INTO entries SELECT ?, seq, message, turn, withdrawn FROM entries WHERE line = ?",
+                    "INSERT INTO entries SELECT ?1, seq, message, turn, withdrawn,"
+                    " lcm_seal(?1, seq, message, turn, withdrawn) FROM entries WHERE line = ?2",
                     [line, base],
                 )
             session = Session(name, line, parent, relation if source else "new", time.time())
             sql.execute(
-                "INSERT INTO sessions VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, lcm_seal(?1, ?2, ?3, ?4, ?5))",
                 [name, line, parent, session.relation, session.created],
             )
             return session
@@ -131,7 +135,7 @@ class SqliteStore:
         with self._connection.writing() as sql:
             seqs = log_tables.places(sql, line, len(messages), None)
             sql.executemany(
-                "INSERT INTO entries VALUES (?, ?, ?, ?, 0)",
+                log_tables.INSERT_ENTRY,
                 [
                     (line, seq, message, turn)
                     for seq, (message, turn) in zip(seqs, messages, strict=True)
@@ -166,17 +170,19 @@ class SqliteStore:
                 "DELETE FROM aliases WHERE uid = ? AND message = ?", [pack_uid(uid), message]
             )
             sql.execute("UPDATE messages SET uid = ? WHERE id = ?", [pack_uid(uid), message])
-            sql.execute("INSERT OR IGNORE INTO aliases VALUES (?, ?)", [old, message])
+            reseal(sql, "messages", "id = ?", [message])
+            sql.execute(_INSERT_ALIAS, [old, message])
             log_tables.touch(sql, line)
 
     def alias(self, message: int, uid: str) -> None:
         with self._connection.writing() as sql:
-            sql.execute("INSERT OR IGNORE INTO aliases VALUES (?, ?)", [pack_uid(uid), message])
+            sql.execute(_INSERT_ALIAS, [pack_uid(uid), message])
 
     def withdraw(self, line: int, seqs: Iterable[int], *, withdrawn: bool) -> None:
         with self._connection.writing() as sql:
             sql.executemany(
-                "UPDATE entries SET withdrawn = ? WHERE line = ? AND seq = ?",
+                "UPDATE entries SET withdrawn = ?1, seal = lcm_seal(line, seq, message, turn, ?1)"
+                " WHERE line = ?2 AND seq = ?3",
                 [(int(withdrawn), line, seq) for seq in seqs],
             )
             log_tables.touch(sql, line)
@@ -190,7 +196,8 @@ class SqliteStore:
     def renumber(self, line: int, turns: Sequence[tuple[int, int]]) -> None:
         with self._connection.writing() as sql:
             sql.executemany(
-                "UPDATE entries SET turn = ? WHERE line = ? AND seq = ?",
+                "UPDATE entries SET turn = ?1, seal = lcm_seal(line, seq, message, ?1, withdrawn)"
+                " WHERE line = ?2 AND seq = ?3",
                 [(turn, line, seq) for seq, turn in turns],
             )
             log_tables.touch(sql, line)
@@ -322,7 +329,8 @@ class SqliteStore:
     def remember(self, session: str, name: str, value: Any) -> None:
         with self._connection.writing() as sql:
             sql.execute(
-                "INSERT OR REPLACE INTO memory VALUES (?, ?, ?)", [session, name, json.dumps(value)]
+                "INSERT OR REPLACE INTO memory VALUES (?1, ?2, ?3, lcm_seal(?1, ?2, ?3))",
+                [session, name, json.dumps(value)],
             )
 
     def recall(self, session: str, name: str) -> Any:
@@ -335,9 +343,11 @@ class SqliteStore:
     def record_pass(self, done: Pass) -> None:
         data = {name: getattr(done, name) for name in Pass.__slots__ if name != "session"}
         with self._connection.writing() as sql:
-            sql.execute(
-                "INSERT INTO passes (session, data) VALUES (?, ?)", [done.session, json.dumps(data)]
-            )
+            row = sql.execute(
+                "INSERT INTO passes (session, data) VALUES (?, ?) RETURNING id",
+                [done.session, json.dumps(data)],
+            ).fetchone()
+            reseal(sql, "passes", "id = ?", row)
 
     def passes(self, sessions: Sequence[str] | None = None) -> list[Pass]:
         where = "" if sessions is None else f"WHERE session IN ({_marks(sessions)})"

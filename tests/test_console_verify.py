@@ -302,7 +302,7 @@ def test_messages_in_another_order_are_found(damage):
 def test_a_message_twice_on_a_line_is_found(damage):
     """A line holds each message once."""
     report = damage(
-        "INSERT INTO entries SELECT line, 1 << 40, message, turn, 0 FROM entries LIMIT 1"
+        "INSERT INTO entries SELECT line, 1 << 40, message, turn, 0, 0 FROM entries LIMIT 1"
     )
     assert "stands twice" in " ".join(finding.what for finding in report.failures)
 
