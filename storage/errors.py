@@ -5,6 +5,7 @@ StoreError
 ├── StoreForeign      the file is not ours (or no database at all)
 ├── StoreTooNew       written by a newer version than this one
 ├── StoreDamaged      the file or a row in it does not hold what was written
+│   └── StoreIndexBroken   only the search index, which the log can rebuild
 ├── StoreBusy         another process holds the database longer than we wait
 └── StoreUnwritable   no permission, read-only or full disk
 
@@ -19,6 +20,7 @@ __all__ = [
     "StoreDamaged",
     "StoreError",
     "StoreForeign",
+    "StoreIndexBroken",
     "StoreMissing",
     "StoreTooNew",
     "StoreUnwritable",
@@ -48,6 +50,10 @@ class StoreTooNew(StoreError):
 
 class StoreDamaged(StoreError):
     """What is read back is not what was written."""
+
+
+class StoreIndexBroken(StoreDamaged):
+    """The search index does not work; every message is in the log beside it, which can be read."""
 
 
 class StoreBusy(StoreError):

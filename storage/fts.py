@@ -9,11 +9,14 @@ falls back to the scan.
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .canon import decode
+from .errors import StoreIndexBroken
 from .migrations import INDEXES
 from .records import Filter, Hit, Node
 from .text import indexable, searchable
@@ -30,7 +33,16 @@ __all__ = [
     "search",
     "search_nodes",
     "vocabulary",
+    "working",
 ]
+
+
+_log = logging.getLogger(__name__)
+
+_BROKEN = (
+    "The search index is broken. No message is lost, and searching reads the log instead, more slowly."
+    " `hermes lcm doctor --fix` makes the index again."
+)
 
 
 def add_messages(sql: sqlite3.Connection, texts: Sequence[tuple[int, str]]) -> None:
@@ -82,20 +94,49 @@ def _guarded(sql: sqlite3.Connection, statement: str, rows: Sequence[tuple[int, 
         sql.executemany(statement, rows)
     except sqlite3.DatabaseError as error:
         sql.execute("ROLLBACK TO search_index")
+        _mark(sql, error)
+    sql.execute("RELEASE search_index")
+
+
+def _is_marked(sql: sqlite3.Connection) -> bool:
+    marked = "SELECT 1 FROM memory WHERE session = '' AND name = 'index_broken'"
+    return sql.execute(marked).fetchone() is not None
+
+
+def _mark(sql: sqlite3.Connection, error: sqlite3.Error) -> None:
+    """Remember that the index is broken, until it is made again; said in the log once."""
+    if not _is_marked(sql):
         sql.execute(
-            "INSERT OR REPLACE INTO memory VALUES ('', 'index_broken', ?1, lcm_seal('', 'index_broken', ?1))",
+            "INSERT INTO memory VALUES ('', 'index_broken', ?1, lcm_seal('', 'index_broken', ?1))",
             [f'"{type(error).__name__}"'],
         )
-    sql.execute("RELEASE search_index")
+        _log.warning("%s (%s: %s)", _BROKEN, type(error).__name__, error)
+
+
+@contextlib.contextmanager
+def working(sql: sqlite3.Connection) -> Iterator[None]:
+    """Ask the index only if it can answer.
+
+    Raises:
+        StoreIndexBroken: it holds not all that it should, or cannot be read.
+    """
+    if _is_marked(sql):
+        raise StoreIndexBroken(_BROKEN)
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorname in ("SQLITE_BUSY", "SQLITE_LOCKED"):
+            raise
+        with contextlib.suppress(sqlite3.DatabaseError):  # a file that cannot be written
+            _mark(sql, error)
+        raise StoreIndexBroken(_BROKEN) from error
 
 
 def check(sql: sqlite3.Connection) -> dict[str, str]:
     """What is wrong with the indexes."""
     wrong = {}
-    if sql.execute("SELECT 1 FROM memory WHERE session = '' AND name = 'index_broken'").fetchone():
-        wrong["index"] = (
-            "The search index failed on a write. Searching reads the log instead, more slowly."
-        )
+    if _is_marked(sql):
+        wrong["index"] = _BROKEN
     for name in INDEXES:
         try:
             sql.execute(f"INSERT INTO {name} ({name}) VALUES ('integrity-check')")
@@ -109,7 +150,7 @@ def rebuild(sql: sqlite3.Connection, path: str) -> int:
     from . import graph_tables
 
     for name, statement in INDEXES.items():
-        sql.execute(f"DROP TABLE IF EXISTS {name}")
+        _drop(sql, name)
         sql.execute(statement)
     sql.execute("DELETE FROM memory WHERE session = '' AND name = 'index_broken'")
     rows, before = 0, 1 << 62
@@ -125,6 +166,19 @@ def rebuild(sql: sqlite3.Connection, path: str) -> int:
     uids = sql.execute("SELECT uid FROM nodes WHERE kind != 'frame'").fetchall()
     add_nodes(sql, graph_tables.by_uid(sql, [unpack_uid(uid) for (uid,) in uids]))
     return rows + len(uids)
+
+
+def _drop(sql: sqlite3.Connection, name: str) -> None:
+    """Take an index away, also one whose own tables are so broken that SQLite refuses to."""
+    try:
+        sql.execute(f"DROP TABLE IF EXISTS {name}")
+    except sqlite3.DatabaseError:
+        sql.execute(f"CREATE TABLE IF NOT EXISTS {name}_data (id INTEGER PRIMARY KEY, block BLOB)")
+        sql.execute("PRAGMA writable_schema = ON")
+        sql.execute("DELETE FROM sqlite_master WHERE type = 'table' AND name = ?", [name])
+        sql.execute("PRAGMA writable_schema = RESET")  # reads the schema anew
+    for part in ("data", "idx", "content", "docsize", "config"):
+        sql.execute(f"DROP TABLE IF EXISTS {name}_{part}")
 
 
 # queries

@@ -301,13 +301,13 @@ class SqliteStore:
     def search(
         self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
     ) -> list[Hit]:
-        with self._connection.reading() as sql:
+        with self._connection.reading() as sql, fts.working(sql):
             return fts.search(sql, words, phrases, where, limit)
 
     def search_nodes(
         self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
     ) -> list[Hit]:
-        with self._connection.reading() as sql:
+        with self._connection.reading() as sql, fts.working(sql):
             return fts.search_nodes(sql, words, phrases, where, limit)
 
     def texts(self, where: Filter) -> Iterator[tuple[int, int, str]]:
@@ -321,7 +321,7 @@ class SqliteStore:
             before = batch[-1][0]
 
     def vocabulary(self) -> list[str]:
-        with self._connection.reading() as sql:
+        with self._connection.reading() as sql, fts.working(sql):
             return fts.vocabulary(sql)
 
     # what is remembered beside the log
