@@ -143,7 +143,7 @@ def head(text: str, max_tokens: int) -> str:
             middle = (low + high) // 2
             low, high = (middle, high) if count_text(text[:middle]) <= max_tokens else (low, middle)
         high = low
-    while high and not _is_boundary(text, high):
+    while high and not is_boundary(text, high):
         high -= 1
     return text[:high]
 
@@ -159,7 +159,7 @@ def tail(text: str, max_tokens: int) -> str:
             low, high = (middle, high) if fits else (low, middle)
         high = low
     start = size - high
-    while start < size and not _is_boundary(text, start):
+    while start < size and not is_boundary(text, start):
         start += 1
     return text[start:]
 
@@ -182,7 +182,7 @@ def clip(text: str, max_tokens: int) -> str:
     return kept.rstrip()
 
 
-def _is_boundary(text: str, index: int) -> bool:
+def is_boundary(text: str, index: int) -> bool:
     """Whether a cut before ``text[index]`` leaves every visible character whole."""
     if index <= 0 or index >= len(text):
         return True

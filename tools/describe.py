@@ -7,7 +7,7 @@ from typing import Any
 
 from ..dag.graph import Branch, outline
 from ..storage.records import Node
-from .answers import PAGE_CHARS, ToolError, to_json
+from .answers import ToolError, to_json, weight
 from .desk import Desk
 
 __all__ = ["describe", "stamp"]
@@ -78,14 +78,19 @@ def _head(node: Node) -> dict[str, Any]:
 
 
 def _node(desk: Desk, node: Node, start: int) -> dict[str, Any]:
+    levels = {str(level): node.texts[level] for level in sorted(node.texts)}
+    while len(levels) > 1 and weight(to_json(levels)) > desk.page // 2:
+        levels.popitem()  # the largest; lcm_expand gives it page by page
     answer = _head(node) | {
-        "levels": {str(level): text for level, text in node.texts.items()},
+        "levels": levels,
         "hints": list(node.hints),
         "sufficient_tokens": node.sufficient,
         "made": stamp(node.time),
     }
     if node.degraded:
         answer["degraded"] = node.degraded
+    if len(levels) < len(node.texts):
+        answer["note"] = f"lcm_expand(uid='{node.uid[:8]}', detail='full') gives its longest text."
     sources: list[dict[str, Any]] = []
     numbers = [source.message for source in node.sources if source.message is not None]
     messages = {
@@ -96,7 +101,7 @@ def _node(desk: Desk, node: Node, start: int) -> dict[str, Any]:
         each.uid: each
         for each in desk.store.nodes([source.node for source in node.sources if source.node])
     }
-    size = len(to_json(answer))
+    size = weight(to_json(answer))
     for index, source in enumerate(node.sources[start:], start):
         if source.message is not None:
             message, place = messages[source.message], places.get(source.message)
@@ -110,8 +115,8 @@ def _node(desk: Desk, node: Node, start: int) -> dict[str, Any]:
             entry = _head(nodes[source.node or ""])
             if node.kind == "frame":
                 entry["level"] = source.level
-        size += len(to_json(entry))
-        if sources and size > PAGE_CHARS:
+        size += weight(to_json(entry))
+        if sources and size > desk.page:
             return answer | {"sources": sources, "cursor": str(index)}
         sources.append(entry)
     return answer | {"sources": sources, "cursor": None}
@@ -123,15 +128,24 @@ def _outline(desk: Desk, depth: int, start: int) -> dict[str, Any]:
     size = 0
     branches = outline(nodes)
     for index, branch in enumerate(branches[start:], start):
-        entry = _entry(branch, depth)
-        size += len(to_json(entry))
-        if shown and size > PAGE_CHARS:
+        entry = _fitting(branch, depth, desk.page)
+        size += weight(to_json(entry))
+        if shown and size > desk.page:
             return {"kind": "outline", "nodes": shown, "cursor": str(index)}
         shown.append(entry)
     answer: dict[str, Any] = {"kind": "outline", "nodes": shown, "cursor": None}
     if not nodes:
         answer["note"] = "Nothing has been compacted yet: the whole conversation is in the context."
     return answer
+
+
+def _fitting(branch: Branch, depth: int, most: int) -> dict[str, Any]:
+    """A branch at *depth*, or at the largest below it that fits on a page."""
+    for less in range(depth, 1, -1):
+        entry = _entry(branch, less)
+        if weight(to_json(entry)) <= most:
+            return entry | ({"depth_shown": less} if less < depth else {})
+    return _entry(branch, 1) | ({"depth_shown": 1} if depth > 1 else {})
 
 
 def _entry(branch: Branch, depth: int) -> dict[str, Any]:

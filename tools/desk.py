@@ -11,7 +11,7 @@ from ..dag.settings import Settings
 from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
-from .answers import ToolError
+from .answers import ToolError, page_of
 
 __all__ = ["Desk", "Found"]
 
@@ -38,6 +38,11 @@ class Desk:
     settings: Settings
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the engine adds to the status: window, budget, problems."""
+
+    @property
+    def page(self) -> int:
+        """Characters that one answer may have, as :func:`.answers.weight` counts them."""
+        return page_of(self.facts)
 
     @property
     def lines(self) -> tuple[int, ...]:

@@ -7,9 +7,9 @@ from typing import Any
 from ..dag.extractive import extract
 from ..dag.source_text import message_text, source_text
 from ..storage.records import Entry, Message, Node
-from .answers import PAGE_CHARS, ToolError
+from .answers import ToolError, weight
 from .desk import Desk
-from .pages import page
+from .pages import page, text_page
 
 __all__ = ["DETAILS", "expand", "retrieve"]
 
@@ -53,16 +53,13 @@ def _node(desk: Desk, node: Node, wanted: str, cursor: Any) -> dict[str, Any]:
         pairs = desk.store.stands_for(node.uid)
         places = desk.places([number for number, _ in pairs])
         turns = {number: entry.turn for number, entry in places.items()}
-        entries, following = page(pairs, turns, cursor, desk.rows)
-        return answer | {"total_messages": len(pairs), "messages": entries, "cursor": following}
+        entries, following = page(pairs, turns, cursor, desk.rows, desk.page)
+        total = {"total_messages": len(pairs), "total_tokens": node.source_tokens}
+        return answer | total | {"messages": entries, "cursor": following}
     level = nearest(node, wanted)
-    answer |= {
-        "level": level,
-        "text": node.texts[level],
-        "topic": node.topic,
-        "messages": [],
-        "cursor": None,
-    }
+    text, following = text_page(node.texts[level], cursor, desk.page)
+    answer |= {"level": level, "text": text, "topic": node.topic, "messages": []}
+    answer["cursor"] = following
     answer["next"] = (
         f"lcm_expand(uid='{node.uid[:8]}', detail='raw') gives the {node.messages} messages verbatim."
     )
@@ -85,7 +82,8 @@ def _message(desk: Desk, message: Message, wanted: str, cursor: Any) -> dict[str
         answer["withdrawn"] = True
     if wanted == "raw":
         turns = {message.id: place.turn} if place else {}
-        entries, following = page([(message.id, message.version)], turns, cursor, desk.rows)
+        pairs = [(message.id, message.version)]
+        entries, following = page(pairs, turns, cursor, desk.rows, desk.page)
         return answer | {"messages": entries, "cursor": following}
     ((_, row),) = desk.rows([(message.id, message.version)])
     return answer | {
@@ -114,9 +112,8 @@ def retrieve(
     entries = desk.store.turns(desk.session.line, first, last)
     if wanted == "raw":
         pairs = [(entry.id, 0) for entry in entries]
-        rows, following = page(
-            pairs, {entry.id: entry.turn for entry in entries}, cursor, desk.rows
-        )
+        numbers = {entry.id: entry.turn for entry in entries}
+        rows, following = page(pairs, numbers, cursor, desk.rows, desk.page)
         gone = {entry.uid for entry in entries if entry.withdrawn}
         messages = [row | {"withdrawn": True} if row["uid"] in gone else row for row in rows]
         return {"messages": messages, "cursor": following}
@@ -150,8 +147,8 @@ def _told(desk: Desk, entries: list[Entry], wanted: str, cursor: Any) -> dict[st
         inside = [entry for entry in entries if entry.turn == turn]
         rows = [row for _, row in desk.rows([(entry.id, 0) for entry in inside])]
         text = _derived(source_text(rows), wanted)
-        size += len(text) + 120
-        if messages and size > PAGE_CHARS:
+        size += weight(text) + 120
+        if messages and size > desk.page:
             return {"messages": messages, "cursor": str(turn)}
         messages.append(
             {"uid": inside[0].uid, "role": "turn", "turn": turn, "content": text, "derived": True}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
@@ -19,7 +19,7 @@ from .describe import stamp
 from .desk import Desk
 from .fuzzy import repair
 from .patterns import Find, Stopwatch, exactly, pattern
-from .query import terms_of
+from .query import looks_like_a_pattern, pairs_of, terms_of, unspaced
 from .snippet import snippet
 
 __all__ = ["MODES", "grep"]
@@ -39,6 +39,9 @@ _POOL = 200
 #: A summary says in few words what its messages say in many, so its score runs higher.
 _NODE_WEIGHT = 0.5
 _SMALLEST_SNIPPET = 40
+#: Characters of a page that a result takes at the least.
+_LEAST_RESULT = 400
+_AS_WORDS = "Its words were searched for; mode 'regex' reads it as a pattern."
 _DATE = re.compile(r"\d{4}-?\d\d-?\d\d\Z")
 
 
@@ -91,7 +94,7 @@ def grep(
     numbers = [hit.message for hit in ranking.hits if hit.message is not None]
     newest = newest or max(numbers, default=0)
     hits = [hit for hit in ranking.hits if hit.message is None or hit.message <= newest]
-    count = _limit(limit)
+    count = min(_limit(limit), desk.page // _LEAST_RESULT)
     shown = hits[start : start + count]
     following = start + len(shown)
     return {
@@ -207,32 +210,60 @@ def _auto(desk: Desk, text: str, where: Filter) -> _Ranking:
             "Run `hermes lcm verify`."
         )  # fmt: skip
     if hits:
-        return _Ranking(hits, terms.needles, "auto")
+        note = _AS_WORDS if looks_like_a_pattern(text) else ""
+        return _Ranking(hits, terms.needles, "auto", note)
     found = _scan(desk, exactly(text.strip()), _Search(text, where, [text.strip()]), "exact")
     if found.hits:
         return _Ranking(
             found.hits, found.needles, "exact", "No word matched; found as a part of the text."
         )
-    return replace(_fuzzy(desk, text, where), tried="auto, exact and fuzzy")
+    ranking = _fuzzy(desk, text, where)
+    note = f"{_AS_WORDS} {ranking.note}".strip() if looks_like_a_pattern(text) else ranking.note
+    return replace(ranking, note=note, tried="auto, exact and fuzzy")
 
 
 def _ranked(desk: Desk, words: Sequence[str], phrases: Sequence[str], where: Filter) -> list[Hit]:
     """Messages and nodes by BM25; calls of our own tools and their results only repeat others."""
     others = where if where.tool else replace(where, without_tools=_OWN_TOOLS)
-    hits = desk.store.search(words, phrases, others, _POOL)
+    hits = _asked_for(desk.store.search, words, phrases, others, _POOL)
     if not (where.roles or where.tool or where.since or where.until):
         lines = None if where.lines is None else desk.lineage
-        nodes = desk.store.search_nodes(words, phrases, Filter(lines=lines), 10)
+        nodes = _asked_for(desk.store.search_nodes, words, phrases, Filter(lines=lines), 10)
         hits += [Hit(hit.score * _NODE_WEIGHT, node=hit.node) for hit in nodes]
     return sorted(hits, key=lambda hit: -hit.score)
+
+
+_Find = Callable[[Sequence[str], Sequence[str], Filter, int], Sequence[Hit]]
+
+
+def _asked_for(
+    find: _Find, words: Sequence[str], phrases: Sequence[str], where: Filter, most: int
+) -> list[Hit]:
+    """What *find* finds; beside words of a script without spaces, Latin ones only rank.
+
+    In such a question the Latin word is a name that stands in every other
+    message: what is asked about it is the rest.
+    """
+    hits = list(find(words, phrases, where, most))
+    telling = unspaced(words)
+    if not telling or len(telling) == len(words):
+        return hits
+    scores = {(hit.message, hit.node): hit.score for hit in hits}
+    return [
+        replace(hit, score=scores.get((hit.message, hit.node), hit.score))
+        for hit in find(telling, (), where, most)
+    ]
 
 
 def _fuzzy(desk: Desk, text: str, where: Filter) -> _Ranking:
     terms = terms_of(text)
     repaired = repair(terms.words, desk.store.vocabulary())
-    words = [near for word in terms.words for near in repaired.get(word, [word])]
+    parted = {word: pairs_of(word) for word in unspaced(terms.words)}
+    words = [near for word in terms.words for near in (parted | repaired).get(word, [word])]
     hits = _ranked(desk, words, terms.phrases, where)
-    note = "; ".join(f"{word}: read as {', '.join(near)}" for word, near in repaired.items())
+    notes = [f"{word}: read as {', '.join(near)}" for word, near in repaired.items()]
+    notes += [f"{word}: found by parts of it" for word, near in parted.items() if len(near) > 1]
+    note = "; ".join(notes)
     return _Ranking(hits, words, "fuzzy", note)
 
 

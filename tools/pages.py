@@ -10,45 +10,67 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..dag.tokens import is_boundary
 from ..storage.canon import encode, unpack_text
 from ..storage.records import Message
-from .answers import PAGE_CHARS, ToolError, to_json
+from .answers import ToolError, to_json, weight
 
-__all__ = ["page"]
+__all__ = ["page", "text_page"]
 
 Load = Callable[[list[tuple[int, int]]], list[tuple[Message, dict[str, Any]]]]
 
 _BATCH = 50
+#: What the first part of a message may have of its other fields; a message with more comes as JSON.
+_MOST_EXTRA = 4000
+_LEAST_PIECE = 1000
+#: Characters that a visible one is looked for in: no cut goes through it, if it is not longer.
+_CLUSTER = 32
 #: Fields of a message that an entry shows beside its content.
 _SHOWN = ("tool_calls", "tool_call_id", "tool_name", "name", "reasoning", "reasoning_content")
 
 
 def page(
-    pairs: Sequence[tuple[int, int]], turns: dict[int, int], cursor: Any, load: Load
+    pairs: Sequence[tuple[int, int]], turns: dict[int, int], cursor: Any, load: Load, most: int
 ) -> tuple[list[dict[str, Any]], str | None]:
     """Entries for the (number, version) *pairs* from *cursor* on, and the next cursor (None: that was all).
+
+    *most*: what they may take together, by their :func:`.answers.weight`.
 
     Raises:
         ToolError: the cursor is none of ours.
     """
     index, offset = _position(cursor, len(pairs))
     entries: list[dict[str, Any]] = []
-    room = PAGE_CHARS
+    room = most
     while index < len(pairs):
         for message, row in load(list(pairs[index : index + _BATCH])):
-            entry, taken, more = _entry(
-                message, row, turns.get(message.id), offset, room if entries else PAGE_CHARS
-            )
-            if entry is None:
-                return entries, f"{index}:{offset}"
+            entry, more = _whole(message, row, turns.get(message.id)), 0
+            size = weight(to_json(entry))
+            if offset or size > room:
+                if entries and size <= most:  # it fits on a page of its own
+                    return entries, f"{index}:0"
+                entry, more = _part(entry, row, offset, room)
+                size = weight(to_json(entry))
             entries.append(entry)
-            room -= taken
+            room -= size
             if more:
                 return entries, f"{index}:{more}"
             index, offset = index + 1, 0
             if room <= 0 and index < len(pairs):
                 return entries, f"{index}:0"
     return entries, None
+
+
+def text_page(text: str, cursor: Any, most: int) -> tuple[str, str | None]:
+    """As much of a node's *text* from *cursor* on as a page holds, and the next cursor.
+
+    Raises:
+        ToolError: the cursor is none of ours.
+    """
+    _, offset = _position(cursor, 1)
+    piece = _piece(text, offset, most)
+    end = offset + len(piece)
+    return piece, f"0:{end}" if end < len(text) else None
 
 
 def _position(cursor: Any, count: int) -> tuple[int, int]:
@@ -63,36 +85,40 @@ def _position(cursor: Any, count: int) -> tuple[int, int]:
     return int(index), int(offset)
 
 
-def _entry(
-    message: Message, row: dict[str, Any], turn: int | None, offset: int, room: int
-) -> tuple[dict[str, Any] | None, int, int]:
-    """(entry, characters it takes, offset in the message where the next page goes on; 0: it is complete)."""
+def _whole(message: Message, row: dict[str, Any], turn: int | None) -> dict[str, Any]:
+    """A message as an entry."""
     head: dict[str, Any] = {"uid": message.uid, "role": message.role, "turn": turn}
     if message.versions > 1:
         head |= {"version": message.version, "versions": message.versions}
     extra = {name: row[name] for name in _SHOWN if row.get(name) not in (None, "", [])}
-    content = row.get("content")
-    whole = head | {"content": content} | extra
-    size = len(to_json(whole))
-    if not offset and size <= room:
-        return whole, size, 0
-    if not offset and room < PAGE_CHARS and size <= PAGE_CHARS:
-        return None, 0, 0  # it fits on a page of its own
-    as_json = not isinstance(content, str) or len(to_json(extra)) > PAGE_CHARS // 2
+    return head | {"content": row.get("content")} | extra
+
+
+def _part(
+    whole: dict[str, Any], row: dict[str, Any], offset: int, room: int
+) -> tuple[dict[str, Any], int]:
+    """The part of an entry from *offset* on, and where the next page goes on; 0: that was the last."""
+    content = whole["content"]
+    head = {name: whole[name] for name in whole if name not in (*_SHOWN, "content")}
+    extra = {name: whole[name] for name in _SHOWN if name in whole}
+    as_json = not isinstance(content, str) or weight(to_json(extra)) > _MOST_EXTRA
     text = unpack_text(encode(row)) if as_json else str(content)
     least = head | (extra if not offset and not as_json else {})
-    piece = _piece(text, offset, max(room - len(to_json(least)) - 40, 1000))
+    piece = _piece(text, offset, max(room - weight(to_json(least)) - 60, _LEAST_PIECE))
     end = offset + len(piece)
     entry = least | {
         "json" if as_json else "content": piece,
         "part": f"characters {offset + 1} to {end} of {len(text)}",
     }
-    return entry, len(to_json(entry)), end if end < len(text) else 0
+    return entry, end if end < len(text) else 0
 
 
 def _piece(text: str, offset: int, room: int) -> str:
-    """As much of *text* as takes at most *room* characters of JSON."""
+    """As much of *text* as takes at most *room* of a page as JSON, a character at the least."""
     piece = text[offset : offset + room]
-    while len(piece) > 1 and len(to_json(piece)) > room:
-        piece = piece[: max(len(piece) * room // (len(to_json(piece)) + 1), 1)]
+    while len(piece) > 1 and (size := weight(to_json(piece))) > room + 4:
+        piece = piece[: max(len(piece) * room // (size + 1), 1)]
+    for shorter in range(len(piece), max(len(piece) - _CLUSTER, 0), -1):
+        if is_boundary(text, offset + shorter):
+            return piece[:shorter]
     return piece

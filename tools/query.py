@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Terms", "terms_of"]
+from ..storage.text import indexable
+
+__all__ = ["Terms", "looks_like_a_pattern", "pairs_of", "terms_of", "unspaced"]
 
 _PHRASE = re.compile(r'"([^"]{2,})"')
 _WORD = re.compile(r"\w[\w.\-/:@+#]*\w|\w", re.UNICODE)
 _PIECE = re.compile(r"\w+", re.UNICODE)
 _MOST_TERMS = 64
+#: What is written in a pattern and hardly anywhere else.
+_PATTERN = re.compile(r"\.[*+]|\\[wWdDsSbB]|[\w)]\|[\w(]|\[[^\]\s]+\][*+{]|\(\?[:=!<]")
 
 #: Words of a question that say nothing about its answer.
 _STOP = frozenset(
@@ -164,3 +169,18 @@ def terms_of(question: str) -> Terms:
     return Terms(
         tuple((telling or list(words))[:_MOST_TERMS]), tuple(dict.fromkeys(phrases))[:_MOST_TERMS]
     )
+
+
+def looks_like_a_pattern(question: str) -> bool:
+    """Whether it reads as a regular expression."""
+    return _PATTERN.search(question) is not None
+
+
+def unspaced(words: Sequence[str]) -> list[str]:
+    """Those of *words* that hold characters of a script without spaces between words."""
+    return [word for word in words if indexable(word) != word]
+
+
+def pairs_of(word: str) -> list[str]:
+    """The neighbouring characters of *word*, two at a time: its words, where nothing says which they are."""
+    return [word[at : at + 2] for at in range(len(word) - 1)] or [word]

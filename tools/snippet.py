@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..dag.tokens import is_boundary
+
 __all__ = ["snippet"]
 
 
@@ -22,6 +24,10 @@ def snippet(text: str, needles: Sequence[str], room: int) -> str:
     start = max(min(at - room // 3, len(text) - room), 0)
     end = min(start + room, len(text))
     start, end = _to_word(text, start, 20), _to_word(text, end, 20)
+    while start < end and not is_boundary(text, start):
+        start += 1
+    while start < end and not is_boundary(text, end):
+        end -= 1
     return f"{'…' if start else ''}{text[start:end].strip()}{'…' if end < len(text) else ''}"
 
 
