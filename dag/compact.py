@@ -341,7 +341,7 @@ class _Work:
         else:
             start = min((placed[each].seq for each in self._ids(0) if each in placed), default=1)
         first = [placed[each].seq for each in self._ids(cut.keep_from) if each in placed]
-        last = min(first) - 1 if first else None
+        last = min(first) - 1 if first else self.scene.end  # not what came during the pass
         entries = self.store.entries(self.line, first=start, last=last)
         shown = self.versions
         return [

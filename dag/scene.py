@@ -32,6 +32,8 @@ class Scene:
     """The nodes that the frame shows, oldest first."""
     live: tuple[Live, ...]
     tokens: tuple[int, ...]
+    end: int
+    """Order key of the last message that the list has reached."""
 
 
 def scene_of(store: Store, binding: Binding, sizes: Sequence[int]) -> Scene:
@@ -52,7 +54,7 @@ def scene_of(store: Store, binding: Binding, sizes: Sequence[int]) -> Scene:
             alone = _alone(store, row, bound)
             live.append(Live(alone, bound))
             tokens.append(sizes[n] if alone is row else count_message(alone))
-    return Scene(frame, top, tuple(live), tuple(tokens))
+    return Scene(frame, top, tuple(live), tuple(tokens), max(binding.ends, default=0))
 
 
 def _alone(store: Store, row: Any, bound: Bound) -> Any:

@@ -161,6 +161,15 @@ class Attachment:
         with self._mutex:
             return self.open().found(self.session_id) if self.session_id else None
 
+    def absence(self) -> tuple[str, str]:
+        """Why nothing of the session is there, and what to do."""
+        if self.open().ignored(self.session_id):
+            return (
+                "This session is not kept: its id matches lcm.ignore_sessions.",
+                "Whoever wants it kept takes the pattern out of config.yaml.",
+            )
+        return "Nothing of this session is stored yet.", "Call again after the first turn."
+
     def close(self) -> None:
         """Close the database; it opens again at need."""
         with self._mutex:

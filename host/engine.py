@@ -170,7 +170,7 @@ class LCMEngine(ContextEngine):
 
     def on_session_end(self, session_id: str, messages: Sequence[Any]) -> None:
         """Fires at every compaction too: one more chance to store, never an end."""
-        with self._failures.kept("on_session_end"):
+        with self._failures.kept("on_session_end", last=True):
             # A fork of the agent ends under the session's id without ever having been on it.
             if session_id in ("", None, self._session_id):
                 self._attachment.ingest(messages, self._session_id)
@@ -275,8 +275,9 @@ class LCMEngine(ContextEngine):
             )
             from ..dag.compact import compact
 
-            ledger = self._attachment.ledger(session_id, messages)
-            _, binding = ledger.bind(messages)
+            rows = list(messages)  # the live list of an older host may grow meanwhile
+            ledger = self._attachment.ledger(session_id, rows)
+            _, binding = ledger.bind(rows)
             outcome = compact(ledger.store, ledger.session.line, binding, request)
             self._note_outcome(outcome, max(current_tokens or 0, outcome.before) - outcome.before)
             if not outcome.changed:
@@ -379,9 +380,7 @@ class LCMEngine(ContextEngine):
         except StoreError as error:
             return failure(str(error), "The conversation goes on without its memory.")
         if stored is None:
-            return failure(
-                "Nothing of this session is stored yet.", "Call again after the first turn."
-            )
+            return failure(*self._attachment.absence())
         return call(Desk(*stored, self.settings, engine_facts(self)), name, args)
 
     # status

@@ -15,7 +15,9 @@ __all__ = ["engine_facts", "facts_of"]
 def engine_facts(engine: LCMEngine) -> dict[str, Any]:
     """The engine's budget as it stands, and what went wrong in it."""
     loaded = engine.loaded_settings
+    ignored = bool(engine._session_id) and engine._attachment.skips(engine._session_id)
     return {
+        **({"not_kept": engine._attachment.absence()[0]} if ignored else {}),
         "window": engine.context_length,
         "threshold_tokens": engine.threshold_tokens,
         "target_tokens": int(loaded.settings.target * engine.context_length),

@@ -36,12 +36,21 @@ class Failures:
         _log.error("lcm: %s failed: %s", what, said_by(error), exc_info=error)
 
     @contextlib.contextmanager
-    def kept(self, what: str) -> Iterator[None]:
-        """A block whose exceptions end here; what is none (an interrupt) goes through."""
+    def kept(self, what: str, *, last: bool = False) -> Iterator[None]:
+        """A block whose exceptions end here; what is none (an interrupt) goes through.
+
+        Not so where it may be the *last* call of a process: whoever presses Ctrl-C
+        while Hermes is leaving wants no traceback. The store has rolled back then,
+        and stores what is missing when the session goes on.
+        """
         try:
             yield
         except Exception as error:
             self.note(what, error)
+        except KeyboardInterrupt as error:
+            if not last:
+                raise
+            self.note(f"{what} was interrupted", error)
 
     def recent(self) -> list[str]:
         """The last few, for the status."""
