@@ -21,7 +21,6 @@ __all__ = [
     "Web",
     "account",
     "digest_faults",
-    "is_asked_for",
     "shape_faults",
     "span",
 ]
@@ -153,17 +152,9 @@ def digest_faults(node: Node, digests: Mapping[tuple[int, int], bytes]) -> list[
     faults = []
     if uid_of(node, marks) != node.uid:
         faults.append("its texts and sources do not give its uid")
-    if node.kind == "frame" and asked_for(node, marks, ()) != node.source_key:
-        faults.append("its sources do not give its source key")
+    if asked_for(node, marks) != node.source_key:
+        faults.append("its sources and sizes do not give its source key")
     return faults
-
-
-def is_asked_for(
-    node: Node, digests: Mapping[tuple[int, int], bytes], sizes: Sequence[Sequence[int]]
-) -> bool:
-    """Whether the source key is that of the node's sources at any of *sizes*."""
-    marks = marks_of(node, digests)
-    return any(asked_for(node, marks, levels) == node.source_key for levels in sizes)
 
 
 def span(node: Node, line: Line, web: Web, findings: Findings) -> None:

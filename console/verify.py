@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..dag.graph import cycle, layers
-from ..dag.settings import Settings
 from ..storage.canon import digest
 from ..storage.errors import StoreError
 from ..storage.protocol import Store
@@ -84,27 +83,12 @@ class _Verification:
     # nodes
 
     def _nodes(self) -> None:
-        sizes = {tuple(Settings().target_token_levels)}
-        unasked: list[tuple[Node, dict[tuple[int, int], bytes]]] = []
         for node in self._each_node():
             with self.findings.guarded("node", node.uid):
                 digests = self._digests(node)
-                faults = proofs.digest_faults(node, digests)
-                for fault in faults:
+                for fault in proofs.digest_faults(node, digests):
                     self.findings.wrong("node", node.uid, fault)
-                levels = tuple(sorted(node.texts))
-                if (
-                    not faults
-                    and node.kind != "frame"
-                    and not proofs.is_asked_for(node, digests, [*sizes, levels])
-                ):
-                    unasked.append((replace(node, texts={}), digests))
-                sizes.add(levels)
             self._keep(node)
-        for node, digests in unasked:
-            if not proofs.is_asked_for(node, digests, list(sizes)):
-                what = "its source key is that of no sizes known here; it may be made a second time"
-                self.findings.note("node", node.uid, what)
 
     def _keep(self, node: Node) -> None:
         self.nodes[node.uid] = replace(node, texts={}, topic="", hints=())

@@ -71,7 +71,7 @@ class Maker:
         for key, group in zip(keys, groups, strict=True):
             if key in found:
                 continue
-            node = node_of(self._line, group, key, self._summary(text(group), most))
+            node = node_of(self._line, group, self._levels, key, self._summary(text(group), most))
             found[key] = node
             fresh.append(node)
             if len(fresh) >= _BATCH or clock.monotonic() - written > _UNWRITTEN_SECONDS:

@@ -108,15 +108,17 @@ def marks_of(node: Node, digests: Mapping[tuple[int, int], bytes]) -> list[list[
     ]
 
 
-def asked_for(node: Node, marks: Sequence[list[Any]], levels: Sequence[int]) -> str:
-    """The source key that a stored *node* must have; *levels* are those it was made with."""
+def asked_for(node: Node, marks: Sequence[list[Any]]) -> str:
+    """The source key that a stored *node* must have."""
     if node.kind == "frame":
         return digest(encode([list(marks), "frame", node.line, list(node.lifted)])).hex()
-    return _asked(marks, (node.first_seq, node.last_seq), levels)
+    return _asked(marks, (node.first_seq, node.last_seq), node.levels)
 
 
-def node_of(line: int, items: Sequence[Item], key: str, summary: Summary) -> Node:
-    """The node that stands for *items*, by *summary*; *key* is their source key."""
+def node_of(
+    line: int, items: Sequence[Item], levels: Sequence[int], key: str, summary: Summary
+) -> Node:
+    """The node that stands for *items*, by *summary*; *key* is their source key at these *levels*."""
     kind = "condensed" if all(item.node for item in items) else "leaf"
     below = max((item.node.depth for item in items if item.node), default=-1)
     node = Node(
@@ -133,6 +135,7 @@ def node_of(line: int, items: Sequence[Item], key: str, summary: Summary) -> Nod
         lifted=(),
         time=clock.time(),
         sources=tuple(item.source() for item in items),
+        levels=tuple(levels),
         **_span(items),
     )
     return replace(node, uid=uid_of(node, [item.mark() for item in items]))

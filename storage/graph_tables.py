@@ -16,7 +16,7 @@ __all__ = ["by_source", "by_uid", "counts", "on_lines", "over", "put", "stands_f
 
 _PACKED = (
     "topic", "hints", "sufficient", "first_seq", "last_seq", "first_turn", "last_turn", "messages", "lifted",
-    "source_tokens",
+    "source_tokens", "levels",
 )  # fmt: skip
 _NODE = "SELECT id, uid, kind, line, source_key, depth, degraded, time, data FROM nodes "
 
@@ -81,7 +81,7 @@ def _load(sql: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[Node
             raise StoreDamaged(f"Node {name} is damaged. Run `hermes lcm verify`.") from error
         rest["texts"] = {int(level): text for level, text in rest["texts"].items()}
         rest["hints"] = tuple(rest["hints"])
-        rest["lifted"] = tuple(rest["lifted"])
+        rest["lifted"], rest["levels"] = tuple(rest["lifted"]), tuple(rest["levels"])
         nodes.append(
             Node(
                 uid=unpack_uid(uid), kind=kind, line=line, source_key=source_key, depth=depth, degraded=degraded,

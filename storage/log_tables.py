@@ -15,7 +15,7 @@ from typing import Any
 from . import fts, payloads
 from .errors import StoreDamaged
 from .records import Draft, Entry, Message
-from .seals import reseal
+from .seals import reseal, seal
 from .uids import pack_uid, prefix_range, unpack_uid
 
 __all__ = [
@@ -39,10 +39,7 @@ _ENTRY = (
     "SELECT m.id, e.seq, m.uid, m.role, e.turn, m.key, m.digest, m.version, m.tokens, e.withdrawn"
     " FROM entries e JOIN messages m ON m.id = e.message WHERE "
 )
-_INSERT_MESSAGE = (
-    "INSERT INTO messages VALUES (?1, ?2, ?3, ?4, 1, ?5, ?6, ?7, ?8, ?9, ?10,"
-    " lcm_seal(?1, ?2, ?3, ?4, 1, ?5, ?6, ?7, ?8))"
-)
+_INSERT_MESSAGE = "INSERT INTO messages VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_ENTRY = "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, 0, lcm_seal(?1, ?2, ?3, ?4, 0))"
 """Takes line, order key, message, turn."""
 _CHUNK = 500
@@ -80,31 +77,18 @@ def append(
         return [], []
     seqs = places(sql, line, len(drafts), after)
     (last,) = sql.execute("SELECT ifnull(max(id), 0) FROM messages").fetchone()
-    rows, texts, made = [], [], []
+    rows, placed, texts, made = [], [], [], []
     for number, (seq, (draft, turn)) in enumerate(zip(seqs, drafts, strict=True), last + 1):
-        skeleton, refs = _stow(sql, draft.body)
-        rows.append(
-            (
-                number,
-                pack_uid(draft.uid),
-                draft.role,
-                draft.time,
-                draft.digest,
-                draft.key,
-                draft.tokens,
-                draft.tool,
-                skeleton,
-                refs,
-            )
-        )
-        texts.append((number, draft.text))
-        made.append(
-            Entry(
-                number, seq, draft.uid, draft.role, turn, draft.key, draft.digest, 1, draft.tokens
-            )
-        )
+        uid, role, body, text, key, digest, time, tokens, tool = draft
+        skeleton, refs = (body, None) if len(body) <= payloads.LARGE else _stow(sql, body)
+        name = pack_uid(uid)
+        check = seal(number, name, role, time, 1, digest, key, tokens, tool)
+        rows.append((number, name, role, time, digest, key, tokens, tool, skeleton, refs, check))
+        placed.append((line, seq, number, turn, seal(line, seq, number, turn, 0)))
+        texts.append((number, text))
+        made.append(Entry(number, seq, uid, role, turn, key, digest, 1, tokens))
     sql.executemany(_INSERT_MESSAGE, rows)
-    sql.executemany(INSERT_ENTRY, [(line, entry.seq, entry.id, entry.turn) for entry in made])
+    sql.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, 0, ?)", placed)
     touch(sql, line)
     return made, texts
 
@@ -114,9 +98,7 @@ def _stow(sql: sqlite3.Connection, body: bytes) -> tuple[bytes, str | None]:
     for name, data in large.items():
         key = bytes.fromhex(name)
         if sql.execute("SELECT 1 FROM payloads WHERE digest = ?", [key]).fetchone() is None:
-            sql.execute(
-                "INSERT INTO payloads VALUES (?, ?, ?)", [key, len(data), payloads.shrink(data)]
-            )
+            sql.execute("INSERT INTO payloads VALUES (?, ?)", [key, payloads.shrink(data)])
     return skeleton, json.dumps(refs) if refs else None
 
 

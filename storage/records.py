@@ -110,7 +110,7 @@ class Node:
     line: int
     """The line it was made on."""
     source_key: str
-    """Digest over the sources (and, of a frame, their levels): what was asked for."""
+    """Digest over the sources and the sizes (of a frame: those of its sources): what was asked for."""
     depth: int
     """0 for a leaf of messages, one more than its deepest node source otherwise."""
     texts: Mapping[int, str]
@@ -133,6 +133,8 @@ class Node:
     source_tokens: int
     time: float
     sources: tuple[Source, ...] = field(repr=False)
+    levels: tuple[int, ...] = ()
+    """The sizes that were asked for, part of what the source key says. Empty for a frame."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -461,10 +461,10 @@ def test_a_node_is_its_content():
     summary = Summary(((50, "one"),), "topic", ("hint",), 50)
     other = Summary(((50, "two"),), "topic", ("hint",), 50)
     key = source_key(items, (50,))
-    a, b, c = (node_of(1, items, key, each) for each in (summary, summary, other))
+    a, b, c = (node_of(1, items, (50,), key, each) for each in (summary, summary, other))
     assert a.uid == b.uid != c.uid
     assert a.source_key == c.source_key == source_key(items, (50,))
-    assert a.uid != node_of(1, items[:-1], key, summary).uid
+    assert a.uid != node_of(1, items[:-1], (50,), key, summary).uid
     assert source_key(items, (50,)) != source_key(items, (50, 250))
 
 

@@ -262,17 +262,11 @@ def test_a_changed_record_of_a_node_is_found(damage, column, value):
     assert report.counts.messages == 168
 
 
-def test_a_frame_that_says_it_was_asked_for_otherwise_is_found(damage, whole):
-    """The source key of a frame is derived from its sources."""
-    report = damage(flip("source_key", "nodes", FRAME))
-    assert [(f.kind, f.uid) for f in report.failures] == [("node", uid_of(whole, "nodes", FRAME))]
-
-
-def test_a_source_key_that_fits_no_sizes_is_noted(damage, whole):
-    """The sizes asked for are not stored, so this is a word and no failure."""
-    report = damage(flip("source_key", "nodes", LEAF))
-    assert report.good
-    assert [note.uid for note in report.notes] == [uid_of(whole, "nodes", LEAF)]
+@pytest.mark.parametrize("where", [LEAF, CONDENSED, FRAME], ids=["leaf", "condensed", "frame"])
+def test_a_node_that_says_it_was_asked_for_otherwise_is_found(damage, whole, where):
+    """The source key of a node is derived from its sources and the sizes that were asked for."""
+    report = damage(flip("source_key", "nodes", where))
+    assert {(f.kind, f.uid) for f in report.failures} == {("node", uid_of(whole, "nodes", where))}
 
 
 def test_missing_rows_are_found(damage):
