@@ -16,22 +16,22 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO
 
-from sqlite_utils import Database
+from sqlite_utils import Database, Migrations
 
 from .errors import (
-    StoreBusy,
     StoreDamaged,
     StoreError,
     StoreForeign,
     StoreMissing,
     StoreTooNew,
-    StoreUnwritable,
 )
 from .migrations import APPLICATION_ID, MIGRATIONS
 from .seals import prepare
+from .translation import is_damage, is_obstacle, translated
 
 try:
     import fcntl
@@ -50,34 +50,6 @@ CHECKPOINT_BYTES = 4_000_000
 _CACHE_KIB = 2_000
 
 
-class translated:  # noqa: N801 - used as a verb; a class costs a fifth of a generator
-    """Turn what SQLite and the file system raise into our errors.
-
-    The text names what failed and what to do, never the data of a statement.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        """Nothing to do."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            return
-        path = self._path
-        if isinstance(error, sqlite3.DatabaseError):
-            raise _translate(error, path) from error
-        if isinstance(error, PermissionError):
-            raise StoreUnwritable(
-                f"No permission to write {path}. Give its owner read and write access.", path
-            ) from error
-        if isinstance(error, OSError):
-            raise StoreUnwritable(
-                f"Cannot use {path}: {error.strerror or type(error).__name__}.", path
-            ) from error
-
-
 class _Reading(translated):
     """Exclusive use of a connection, without a transaction of its own."""
 
@@ -91,45 +63,23 @@ class _Reading(translated):
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._connection.mutex.release()
+        if isinstance(error, sqlite3.Error):
+            self._connection.note(error)
         super().__exit__(kind, error, trace)
-
-
-def _translate(error: sqlite3.DatabaseError, path: str) -> StoreError:
-    text = str(error).lower()
-    if "locked" in text or "busy" in text:
-        return StoreBusy(
-            f"Another process is writing {path}; what is missing is stored at the next chance.",
-            path,
-        )
-    if "readonly" in text or "read-only" in text or "unable to open" in text:
-        return StoreUnwritable(
-            f"{path} cannot be written. Check the permissions of the file and its folder.", path
-        )
-    if "full" in text:
-        return StoreUnwritable(
-            f"No space left for {path}. Free some, then go on: nothing stored is lost.", path
-        )
-    if "not a database" in text:
-        return StoreForeign(
-            f"{path} is no SQLite database. Move it away, or set lcm.database to another path.",
-            path,
-        )
-    if "malformed" in text or "corrupt" in text or "disk i/o" in text:
-        return StoreDamaged(
-            f"{path} is damaged. Move it aside and restore the last backup; nothing is overwritten.",
-            path,
-        )
-    return StoreError(f"SQLite failed on {path}: {type(error).__name__}.", path)
 
 
 class Connection:
     """A connection that several threads may share; they take turns."""
 
-    def __init__(self, path: Path, *, create: bool) -> None:
+    def __init__(self, path: Path, *, create: bool, migrations: Migrations = MIGRATIONS) -> None:
         self.path = path
+        self._migrations = migrations
         self.mutex = threading.RLock()
         self.depth = 0
         """How many writing blocks are open, one in another."""
+        self._obstacle = False
+        self._damage: tuple[int, ...] | None = None
+        """What the file looked like when it was found to be damaged: nothing is written to it since."""
         with translated(str(path)):
             self._lock_file = self._prepare(create=create)
             try:
@@ -139,6 +89,7 @@ class Connection:
                 raise
             self._close = weakref.finalize(self, _shut, self.sql, self._lock_file)
             try:
+                self._file = _identity(self.path)
                 with _alone(self._lock_file):
                     self._set_up()
             except BaseException:
@@ -147,14 +98,16 @@ class Connection:
 
     def _prepare(self, *, create: bool) -> IO[bytes] | None:
         """Make the folder and open the lock file."""
-        if not create and (not self.path.exists() or self.path.stat().st_size == 0):
-            folder = self.path.parent.parent
-            if not folder.exists():
-                raise StoreMissing(f"There is no folder {folder}.", str(self.path))
-            raise StoreMissing(
-                f"There is no database at {self.path} yet: it begins with the first turn.",
-                str(self.path),
-            )
+        left = _size(f"{self.path}-wal")  # looked at first: whoever makes one makes the file before
+        if not _size(str(self.path)):
+            if left:
+                raise StoreDamaged(
+                    f"{self.path} is missing or empty, and {self.path.name}-wal beside it is not. "
+                    f"Put the file back, or move {self.path.name}-wal away to begin anew.",
+                    str(self.path),
+                )
+            if not create:
+                raise self._missing()
         if create:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _HAS_LOCKS:
@@ -169,6 +122,15 @@ class Connection:
                 raise
             return None  # reading a file in a folder that is not ours
 
+    def _missing(self) -> StoreMissing:
+        folder = self.path.parent.parent
+        if not folder.exists():
+            return StoreMissing(f"There is no folder {folder}.", str(self.path))
+        return StoreMissing(
+            f"There is no database at {self.path} yet: it begins with the first turn.",
+            str(self.path),
+        )
+
     def _connect(self) -> sqlite3.Connection:
         new = not self.path.exists()
         before = os.umask(0o077) if new else None
@@ -181,6 +143,9 @@ class Connection:
                 cached_statements=256,
             )
             prepare(sql)
+            sql.text_factory = partial(
+                str, encoding="utf-8", errors="replace"
+            )  # one bad row hides no other
             if new:
                 sql.execute("PRAGMA user_version")  # the file is made at the first access
         finally:
@@ -189,12 +154,20 @@ class Connection:
         return sql
 
     def _set_up(self) -> None:
+        """Look whose file it is before anything is written to it."""
         sql = self.sql
         owner = sql.execute("PRAGMA application_id").fetchone()[0]
         empty = sql.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
         if owner != APPLICATION_ID and not empty:
             raise StoreForeign(
                 f"{self.path} belongs to another program. Set lcm.database to another path.",
+                str(self.path),
+            )
+        db = Database(sql, execute_plugins=False, recursive_triggers=False)
+        applied = {migration.name for migration in self._migrations.applied(db)}
+        if newer := applied - {each.name for each in self._migrations._migrations}:  # noqa: SLF001
+            raise StoreTooNew(
+                f"{self.path} was written by a newer version (it has {min(newer)}). Upgrade this plugin.",
                 str(self.path),
             )
         if (
@@ -205,25 +178,56 @@ class Connection:
         sql.execute("PRAGMA wal_autocheckpoint = 0")
         sql.execute("PRAGMA synchronous = NORMAL")
         sql.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        self._migrate()
+        if self._migrations.pending(db):
+            self._migrate(db)
 
-    def _migrate(self) -> None:
-        db = Database(self.sql, execute_plugins=False, recursive_triggers=False)
-        applied = {migration.name for migration in MIGRATIONS.applied(db)}
-        if newer := applied - {migration.name for migration in MIGRATIONS._migrations}:  # noqa: SLF001
-            raise StoreTooNew(
-                f"{self.path} was written by a newer version (it has {min(newer)}). Upgrade this plugin.",
-                str(self.path),
-            )
-        if MIGRATIONS.pending(db):
-            with self.writing():
-                MIGRATIONS.apply(db)
+    def _migrate(self, db: Database) -> None:
+        """All steps in one transaction: a database is at one schema or at another, never between."""
+        with self.writing():
+            try:
+                self._migrations.apply(db)
+            except (sqlite3.Error, StoreError):
+                raise
+            except Exception as error:
+                raise StoreError(
+                    f"{self.path} could not be brought up to date ({type(error).__name__}). It is as it was.",
+                    str(self.path),
+                ) from error
+
+    def stale(self) -> bool:
+        """Whether it has to be opened anew: see ``storage.protocol.Store.stale``."""
+        if self._obstacle:
+            return True
+        try:
+            if self._damage is not None:
+                return self._damage != _looks(self.path)
+            return self._file != _identity(self.path)
+        except OSError:
+            return True
+
+    def note(self, error: sqlite3.Error) -> None:
+        """Remember what failed, for the next write and for :meth:`stale`."""
+        if is_obstacle(error):
+            self._obstacle = True
+        elif is_damage(error) and self._damage is None:
+            with contextlib.suppress(OSError):
+                self._damage = _looks(self.path)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction; nested blocks join it."""
-        with self.mutex, translated(str(self.path)):
+        """A write transaction; nested blocks join it.
+
+        Raises:
+            StoreDamaged: the file was found to be damaged, and must not be written to.
+        """
+        with self.reading():
             if self.depth == 0:
+                if self._damage is not None:
+                    raise StoreDamaged(
+                        f"{self.path} is damaged, and nothing more is written to it. "
+                        "`hermes lcm doctor` says what to do.",
+                        str(self.path),
+                    )
                 self.sql.execute("BEGIN IMMEDIATE")
             self.depth += 1
             try:
@@ -258,6 +262,30 @@ class Connection:
         """Let go of the file; a second call does nothing."""
         with self.mutex:
             self._close()
+
+
+def _size(name: str) -> int:
+    """Bytes of a file; 0 where there is none.
+
+    Raises:
+        OSError: it cannot be looked at.
+    """
+    try:
+        return os.stat(name).st_size  # noqa: PTH116
+    except FileNotFoundError:
+        return 0
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Which file is at the path."""
+    found = os.stat(path)  # noqa: PTH116 - 1 us; a door of the host asks
+    return found.st_dev, found.st_ino
+
+
+def _looks(path: Path) -> tuple[int, ...]:
+    """The same, and what changes when somebody repairs it in place."""
+    found = os.stat(path)  # noqa: PTH116
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @contextlib.contextmanager

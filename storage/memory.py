@@ -67,6 +67,9 @@ class MemoryStore:
     def close(self) -> None:
         """Nothing to let go of."""
 
+    def stale(self) -> bool:
+        return False
+
     # sessions and lines
 
     def session(self, name: str) -> Session | None:

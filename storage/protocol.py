@@ -31,6 +31,13 @@ class Store(Protocol):
     def close(self) -> None:
         """Let go of the file. A second call does nothing."""
 
+    def stale(self) -> bool:
+        """Whether it should be closed and opened anew.
+
+        Its file was replaced, moved or deleted; it could not be written, and that may be over; or
+        it was damaged, and has been changed since.
+        """
+
     # sessions and lines
 
     def session(self, name: str) -> Session | None:

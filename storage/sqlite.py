@@ -63,6 +63,9 @@ class SqliteStore:
     def close(self) -> None:
         self._connection.close()
 
+    def stale(self) -> bool:
+        return self._connection.stale()
+
     # sessions and lines
 
     def session(self, name: str) -> Session | None:

@@ -347,3 +347,10 @@ def test_vocabulary(store):
     """Terms of what was said, for repairing typos."""
     filled(store)
     assert {"number1", "number2"} <= set(store.vocabulary())
+
+
+def test_a_store_is_opened_anew_only_if_its_file_is_another(store):
+    """While nothing happened to its file a store is not stale, before and after writing."""
+    assert not store.stale()
+    filled(store)
+    assert not store.stale()
