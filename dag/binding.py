@@ -347,11 +347,13 @@ class Run:
                 fresh.append(probe)
                 uids[draft.uid] = 0
             entries = self.store.append(self.line, drafts, after=after)
-            for probe, entry in zip(fresh, entries, strict=True):
-                self._bind(probe, [entry.id], entry.seq, 1)
-                uids[entry.uid] = entry.id
-                for name in absorbed_uids(probe.row):
-                    self.store.alias(entry.id, name)
+            bound, ends = self.bound, self.ends
+            for (at, row, *_), entry in zip(fresh, entries, strict=True):
+                number = uids[entry.uid] = entry.id
+                bound[at] = Bound("message", (number,), 1, bound[at].frame)
+                ends[at] = entry.seq
+                for name in absorbed_uids(row):
+                    self.store.alias(number, name)
             self.counts["new"] += len(entries)
             self.turn = max(self.turn, turn)
             if after is None:

@@ -12,7 +12,7 @@ is only filtered, and stays.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -102,17 +102,21 @@ _COPIED = 40
 
 def _copy(value: Any, depth: int = 0) -> Any:
     """A copy that a later change in place of the original does not reach."""
-    if depth < _COPIED:
-        if isinstance(value, dict):
-            return {
-                key: _copy(item, depth + 1) if isinstance(item, dict | list) else item
-                for key, item in value.items()
-            }
-        if isinstance(value, list):
-            return [
-                _copy(item, depth + 1) if isinstance(item, dict | list) else item for item in value
-            ]
-    return value
+    if depth >= _COPIED:
+        return value
+    if type(value) is dict:
+        made: Any = value.copy()
+        items: Iterable[tuple[Any, Any]] = value.items()
+    elif isinstance(value, dict):
+        made, items = dict(value), value.items()
+    elif isinstance(value, list):
+        made, items = list(value), enumerate(value)
+    else:
+        return value
+    for key, item in items:
+        if isinstance(item, dict | list):
+            made[key] = _copy(item, depth + 1)
+    return made
 
 
 _BLOCK = 256

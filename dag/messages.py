@@ -108,7 +108,7 @@ def _synthetic(row: Row) -> bool:
 
 def turn_count(row: Row) -> int:
     """How many turns the row starts: a fold counts its parts, but not what the host wrote itself."""
-    if not starts_turn(row):
+    if row.get("role") != "user" or _synthetic(row):
         return 0
     absorbed = len(absorbed_uids(row))
     flagged = any(value and _SYNTHETIC.match(str(key)) for key, value in row.items())
@@ -168,19 +168,33 @@ def key_of(row: Row) -> bytes:
     content = row.get("content")
     plain = isinstance(content, str)
     text = content if isinstance(content, str) else content_text(content)
-    state = blake2b(digest_size=KEY_BYTES)
-    state.update(str(row.get("role")).encode("utf-8", "surrogatepass"))
-    words = normal(text)
-    state.update(b"\0" + canon.pack_text(words))
-    exact = b"" if text == words else canon.pack_text(text)
+    data = canon.pack_text(text)
+    words = _words(text, data)
+    parts = [canon.pack_text(str(row.get("role"))), b"\0", words]
+    exact = b"" if data == words else data
     if not plain and content is not None:
         media = media_of(row)
-        state.update(b"\1" + canon.encode(media) if media else b"")
+        parts += [b"\1", canon.encode(media) if media else b""]
         exact += canon.encode(content)
-    if row.get("tool_calls") or row.get("tool_call_id"):
-        state.update(b"\2" + canon.encode(calls_identity(row)))
-        exact += canon.encode(row.get("tool_calls"))
-    return state.digest() + (blake2b(exact, digest_size=_EXACT_BYTES).digest() if exact else _PLAIN)
+    if calls := row.get("tool_calls"):
+        parts += [b"\2", canon.encode(calls_identity(row))]
+        exact += canon.encode(calls)
+    elif answered := row.get("tool_call_id"):
+        parts += [b"\3", canon.pack_text(str(answered))]
+    key = blake2b(b"".join(parts), digest_size=KEY_BYTES).digest()
+    return key + (blake2b(exact, digest_size=_EXACT_BYTES).digest() if exact else _PLAIN)
+
+
+#: White space of ASCII as blanks: a table lookup, thirty times as fast as taking the words apart.
+_BLANKS = bytes(32 if byte in b"\t\n\r\x0b\x0c" else byte for byte in range(256))
+
+
+def _words(text: str, data: bytes) -> bytes:
+    """*data*, the bytes of *text*, with one blank between two words and none at the ends."""
+    if text[:1].isspace() or text[-1:].isspace():
+        data = canon.pack_text(text.strip())
+    words = data.translate(_BLANKS)
+    return b" ".join(words.split()) if b"  " in words else words
 
 
 def media_of(row: Row) -> list[Any]:
@@ -224,22 +238,27 @@ def draft_of(row: Row, *, key: bytes, uid: str | None = None, time: float | None
         row = {name: value for name, value in row.items() if name not in BOOKKEEPING}
     body = canon.encode(row)
     text = searchable(row)
+    when = _time_of(row.get("timestamp")) or (clock.time() if time is None else time)
+    tools = tool_names(row)
+    tool = _clean(" ".join(tools)) if tools else ""
+    # By position: one draft is made for each message of a bulk.
     return Draft(
-        uid=uid,
-        role=role_of(row),
-        body=body,
-        text=text,
-        key=key,
-        digest=canon.digest(body),
-        time=_time_of(row) or (clock.time() if time is None else time),
-        tokens=count_text(text) + _ROW_TOKENS,
-        tool=_clean(" ".join(tool_names(row))),
+        uid,
+        role_of(row),
+        body,
+        text,
+        key,
+        canon.digest(body),
+        when,
+        count_text(text) + _ROW_TOKENS,
+        tool,
     )
 
 
-def _time_of(row: Row) -> float | None:
+def _time_of(value: object) -> float | None:
     """The host's timestamp: Unix seconds, or ISO text."""
-    value = row.get("timestamp")
+    if value is None:
+        return None
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < _LATEST_TIME:
         return float(value)
     if isinstance(value, str):

@@ -81,11 +81,10 @@ def decode(body: bytes) -> Any:
 
 def digest(*parts: bytes) -> bytes:
     """Return 16 bytes of BLAKE2b over *parts*, each preceded by its length."""
-    state = blake2b(digest_size=DIGEST_BYTES)
+    pieces: list[bytes] = []
     for part in parts:
-        state.update(len(part).to_bytes(8, "big"))
-        state.update(part)
-    return state.digest()
+        pieces += len(part).to_bytes(8, "big"), part
+    return blake2b(b"".join(pieces), digest_size=DIGEST_BYTES).digest()
 
 
 def pack_text(text: str) -> bytes:

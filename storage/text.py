@@ -23,6 +23,7 @@ _UNSPACED = re.compile(
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TEXT_KEYS = ("text", "input_text", "output_text", "refusal", "filename", "file_name", "name")
 _PLAIN = frozenset({"role", "content"})
+_NAMING = frozenset({"tool_name", "name", "tool_calls"})
 _REASONING_KEYS = ("reasoning", "reasoning_content", "reasoning_text", "thinking")
 
 
@@ -102,7 +103,7 @@ def _flat(value: Mapping[str, Any]) -> str:
 
 def tool_names(message: Mapping[str, Any]) -> tuple[str, ...]:
     """Names of the tools that *message* calls, or of the one that it is a result of."""
-    if message.keys() <= _PLAIN:
+    if _NAMING.isdisjoint(message):
         return ()
     name = message.get("tool_name") or (
         message.get("name") if message.get("role") == "tool" else None
