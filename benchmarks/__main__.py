@@ -1,4 +1,4 @@
-"""``python -m benchmarks [ingest|turn|compress|memory|all]``, in the clone."""
+"""``python -m benchmarks [ingest|turn|compress|memory|verify|all]``, in the clone."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .compaction import compress
 from .memory import memory
 from .report import as_json, machine, table
 from .speed import ingest, turns
+from .verification import verify
 from .work import ROWS_PER_BLOCK
 
 #: Sizes that are measured if nobody says otherwise.
@@ -22,6 +23,7 @@ _SIZES = {
     "turn": (1_000, 10_000),
     "compress": (1_000, 10_000),
     "memory": (10_000, 50_000),
+    "verify": (10_000, 100_000),
 }
 
 
@@ -49,6 +51,7 @@ def _measure(group: str, folder: Path, asked: argparse.Namespace) -> list[Figure
         "ingest": ingest,
         "compress": compress,
         "memory": memory,
+        "verify": verify,
     }
     return measures[group](folder, sizes, asked.runs)
 

@@ -28,12 +28,16 @@ def ask(mode: str, size: int, path: Path, *more: str) -> dict[str, Any]:
 
 
 def _main(mode: str, size: int, path: Path) -> None:
-    from . import compaction, memory
+    from . import compaction, memory, verification
 
     if mode in ("levels", "prose"):
         told: dict[str, Any] = compaction.first_in_process(path, size, prose=mode == "prose")
     elif mode == "imports":
         told = compaction.imports(path, size, json.load(sys.stdin))
+    elif mode == "verify":
+        told = verification.checked(path, size)
+    elif mode == "rehash":
+        told = verification.rehashed(path, size)
     else:
         told = memory.peak_of(mode, path, size)
     sys.stdout.write(json.dumps(told))

@@ -20,7 +20,7 @@ from .floor import Bare
 from .plugin import Stub, engine_on
 from .work import conversation, turn
 
-__all__ = ["memory", "peak_of"]
+__all__ = ["memory", "peak", "peak_of"]
 
 _MOST_MB, _MOST_FOR = 80, 50_000
 _TURNS = 10
@@ -64,7 +64,7 @@ def peak_of(mode: str, path: Path, size: int) -> dict[str, float]:
     _warm(path.with_suffix(".warm"))
     rows = conversation(size)
     gc.collect()
-    told = {"now": _now(), "held": _peak()}
+    told = {"now": _now(), "held": peak()}
     if mode == "bare":
         floor = Bare(path)
         floor.add(rows)
@@ -74,14 +74,14 @@ def peak_of(mode: str, path: Path, size: int) -> dict[str, float]:
         stub = Stub()
         engine = engine_on(path, "long", stub)
         engine.ingest(rows)
-        told["ingest"] = _peak()
+        told["ingest"] = peak()
         for number in range(_TURNS):
             rows += turn(number)
             engine.on_turn_complete(rows)
-        told["turns"] = _peak()
+        told["turns"] = peak()
         if len(engine.compress(rows, force=True)) >= len(rows):
             raise RuntimeError("nothing was compacted")
-    return told | {"peak": _peak()}
+    return told | {"peak": peak()}
 
 
 def _warm(path: Path) -> None:
@@ -92,7 +92,7 @@ def _warm(path: Path) -> None:
     engine.close()
 
 
-def _peak() -> float:
+def peak() -> float:
     """MB that the process had at its largest."""
     told = _status("VmHWM")
     if told is None:

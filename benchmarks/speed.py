@@ -11,7 +11,7 @@ from .floor import Bare
 from .plugin import Stub, check_stored, engine_on
 from .work import ROWS_PER_BLOCK, Row, conversation, turn
 
-__all__ = ["ingest", "turns"]
+__all__ = ["ingest", "old", "turns"]
 
 _TURNS = 20
 """Turns in a run of long lists; a fifth of it where a list would grow too much."""
@@ -104,7 +104,7 @@ def turns(folder: Path, sizes: Sequence[int], stored: int, runs: int) -> list[Fi
         _figure(f"+2, list of {size:,}, {stored:,} of other sessions", talk, runs, _TURNS)
     )
     for age in sorted({min(_OTHER_SESSION, stored // 2), stored}):
-        talk = _old(folder / f"turn-old-{age}", age)
+        talk = old(folder / f"turn-old-{age}", age)
         name = f"+2, list of {len(talk.live)} after compactions, session of {age:,}"
         figures.append(_figure(name, talk, runs, _TURNS // 4))
     return figures
@@ -148,7 +148,7 @@ def _among_others(path: Path, size: int, others: int) -> _Talk:
     return _Talk(engine, floor, live, others // each * each + len(live))
 
 
-def _old(path: Path, age: int) -> _Talk:
+def old(path: Path, age: int) -> _Talk:
     """A session that has stored *age* messages and was compacted whenever that was due."""
     engine = engine_on(path.with_suffix(".db"), "old", Stub(), fresh_tail_tokens=_LIVE_TAIL)
     floor = Bare(path.with_suffix(".bare"))
