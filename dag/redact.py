@@ -1,0 +1,354 @@
+"""Which parts of a text are secrets, and the text without them.
+
+Keys, tokens, passwords, private keys, URLs with credentials, Authorization headers, lines of a
+.env file, JSON web tokens. Where Hermes has a redaction of its own it is applied after ours, passed
+down as a function. Ours runs first, because its time is bounded on any input, and the host's is not.
+
+A secret is known by one of three things: a form that nothing else has (``ghp_`` and 36 characters),
+its place (behind ``Authorization:``, between ``//user:`` and ``@``), or its name (``DB_PASSWORD=``).
+A name proves little in code, so what stands behind one must also look like a literal and not like a
+call, a variable, a type or a placeholder. Hashes, uuids and base64 without such a name are kept.
+
+Masking is stable: what is masked already stays as it is, byte for byte.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final
+
+__all__ = ["RULES", "Redact", "redact_value", "redacted", "with_host"]
+
+Redact = Callable[[str], str]
+"""A text without its secrets."""
+
+#: Tokens that are known by their form: rule, what each begins with, the whole of it. Every
+#: repetition has one class of characters and nothing behind it that could fail: linear on any input.
+_TOKENS: Final = (
+    ("github token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{36,255}"),
+    ("github token", ("github_pat_",), r"github_pat_[A-Za-z0-9_]{40,255}"),
+    ("gitlab token", ("glpat-",), r"glpat-[A-Za-z0-9_-]{20,255}"),
+    ("api key", ("sk-",), r"sk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,255}"),
+    ("api key", ("sk_", "rk_"), r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,255}"),
+    ("api key", ("whsec_",), r"whsec_[A-Za-z0-9+/=]{24,255}"),
+    ("api key", ("gsk_",), r"gsk_[A-Za-z0-9]{32,255}"),
+    ("api key", ("xai-",), r"xai-[A-Za-z0-9]{40,255}"),
+    ("api key", ("pplx-",), r"pplx-[A-Za-z0-9]{40,255}"),
+    ("api key", ("tvly-",), r"tvly-[A-Za-z0-9-]{20,255}"),
+    ("api key", ("r8_",), r"r8_[A-Za-z0-9]{37,255}"),
+    ("api key", ("lin_api_",), r"lin_api_[A-Za-z0-9]{32,255}"),
+    ("api key", ("ntn_",), r"ntn_[A-Za-z0-9]{40,255}"),
+    ("api key", ("SG.",), r"SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,255}"),
+    ("google key", ("AIza",), r"AIza[A-Za-z0-9_-]{35}"),
+    ("google token", ("ya29.",), r"ya29\.[A-Za-z0-9_-]{20,2000}"),
+    ("google token", ("1//0",), r"1//0[A-Za-z0-9_-]{30,255}"),
+    ("google key", ("GOCSPX-",), r"GOCSPX-[A-Za-z0-9_-]{20,64}"),
+    ("aws key", ("AKIA", "ASIA"), r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("slack token", ("xox",), r"xox[abeprs]-(?:[0-9]-)?[A-Za-z0-9-]{10,255}"),
+    ("slack token", ("xapp-",), r"xapp-[A-Za-z0-9-]{20,255}"),
+    ("npm token", ("npm_",), r"npm_[A-Za-z0-9]{36}"),
+    ("pypi token", ("pypi-AgEI",), r"pypi-AgEI[A-Za-z0-9_-]{50,2000}"),
+    ("hugging face token", ("hf_",), r"hf_[A-Za-z0-9]{30,255}"),
+    ("digitalocean token", ("do",), r"do[opr]_v1_[a-f0-9]{64}"),
+    ("docker token", ("dckr_pat_",), r"dckr_pat_[A-Za-z0-9_-]{20,255}"),
+    ("shopify token", ("shp",), r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
+    ("age key", ("AGE-SECRET-KEY-1",), r"AGE-SECRET-KEY-1[A-Z0-9]{50,64}"),
+    ("json web token", ("eyJ",), r"eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{4,8000}\.[A-Za-z0-9_-]{8,2000}"),
+)  # fmt: skip
+
+_BEGIN: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_END: Final = re.compile(r"-----END (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+#: What follows a beginning without an end: a key that was cut. Real and escaped line breaks.
+_KEY_BODY: Final = re.compile(r"(?:[A-Za-z0-9+/=:\s]|\\[nr]){0,20000}")
+
+#: One thing at a place of its own, with the secret as the group ``v``.
+_PLACES: Final = (
+    ("telegram token", ":AA", r"(?<![\d:.])\d{8,10}:(?P<v>AA[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])"),
+    ("webhook", "hooks.slack.com/", r"hooks\.slack\.com/services/(?P<v>[A-Za-z0-9/]{20,100})"),
+    ("webhook", "/api/webhooks/", r"/api/webhooks/\d{10,25}/(?P<v>[A-Za-z0-9_-]{40,100})"),
+    ("url credential", "://", r"://[^\s/:@\"'<>\[\]{}()$]{0,80}:(?P<v>[^\s/@\"'<>\[\]{}()$`\\]{1,255})@(?=[\w\[])"),
+    ("url credential", "://", r"://(?P<v>(?=[A-Za-z_-]{0,60}\d)[A-Za-z0-9_-]{16,255})@(?=[\w\[])"),
+    ("account key", "AccountKey=", r"AccountKey=(?P<v>[A-Za-z0-9+/]{40,100}={0,2})"),
+)  # fmt: skip
+
+_HEADER: Final = re.compile(
+    r"authorization\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?(?:(?:bearer|basic|token|digest|apikey|negotiate|"
+    r"aws4-hmac-sha256)\s{1,3})?(?P<v>[A-Za-z0-9._~+/=:-]{8,4000})",
+    re.IGNORECASE,
+)
+_BEARER: Final = re.compile(
+    r"\bbearer\s{1,3}(?P<v>(?=[A-Za-z._~+/=-]{0,60}\d)[A-Za-z0-9._~+/=-]{20,4000})", re.IGNORECASE
+)
+
+#: How names begin that may be those of a secret. Looked for first, which costs next to nothing.
+_STEMS: Final = ("pass", "pwd", "_pw", "secret", "token", "credential", "key")
+#: Names of passwords: whatever literal they are given. And of keys and tokens: what looks random.
+_PASS: Final = r"passwords?|passwd|passphrase|(?<=_)pass|_pw|pwd"  # noqa: S105 - the name of one
+_NAMED: Final = re.compile(
+    rf"(?:(?P<password>{_PASS})|(?P<key>secret|token|credentials?|key))(?P<close>\\{{0,3}}[\"'`]?\]?)"
+    r"(?P<gap>[ \t]{0,8}(?:=>|:=|[:=])[ \t]{0,8}|[ \t]{1,3}is[ \t]{1,3}|[ \t])(?P<open>\\{0,3}[\"'`]|)",
+    re.IGNORECASE,
+)
+#: A key is a secret only as one of these.
+_WHICH_KEY: Final = re.compile(
+    r"(?:api|access|secret|private|signing|encryption|account|auth|subscription|master|shared)[_. -]?\Z",
+    re.IGNORECASE,
+)
+_LINE_NAME: Final = re.compile(r"\s{0,8}(?:export\s{1,4})?[A-Z][A-Z0-9_]{0,60}")
+#: Characters in front of a name that are looked at.
+_BEFORE: Final = 80
+_ANY_STEM: Final = re.compile("|".join(_STEMS), re.IGNORECASE)
+_BARE: Final = re.compile(r"[^\s,;\"'`()\[\]{}<>&|\\]{1,500}")
+_QUOTED: Final = {
+    mark: re.compile(rf"[^{mark}\n\\]{{0,500}}(?:\\[^\n][^{mark}\n\\]{{0,500}}){{0,20}}")
+    for mark in "\"'`"
+}
+_QUOTED_ESCAPED: Final = re.compile(r"[^\"'`\n\\]{0,500}")
+#: A value that is no secret: a placeholder, a variable, a template, or what was masked already.
+_PLACEHOLDER: Final = re.compile(
+    r"\*{3,}.{0,4}|\.{3}|x{3,}|\[redacted[^\]]{0,80}\]?|<.{0,80}|[\$%{(@].{0,400}|\[?secret\]?|your[-_ ].{0,80}"
+    r"|none|null|nil|true|false|undefined|str|string|int|integer|number|bool|boolean|bytes|text|any|object|self"
+    r"|example|changeme|change[-_]me|placeholder|required|optional|redacted|hidden|masked|empty|missing|invalid"
+    r"|(?:process\.env|os\.(?:environ|getenv)|env[.:]|secrets\.|config\.|settings\.|self\.|this\.|args\.|req\.).{0,200}",
+    re.IGNORECASE | re.DOTALL,
+)
+_CODE: Final = re.compile(r"[A-Za-z_][A-Za-z_]*(?:\.[A-Za-z_]\w*)*[?!:]?\Z|[./~]|\d{1,7}\Z")
+_DIGIT: Final = re.compile(r"\d")
+_LETTER: Final = re.compile(r"[A-Za-z]")
+_LEAST_PASSWORD: Final = 4
+_LEAST_KEY: Final = 8
+
+#: Parameters of a URL that hold a secret.
+_PARAMETER: Final = re.compile(
+    r"[?&](?:[a-z_-]{0,30}(?:token|secret|password|api[_-]?key|signature)|sig|auth|code_verifier)=(?P<v>[^\s&#\"'<>\\]{6,4000})",
+    re.IGNORECASE,
+)
+_SECRET_KEY: Final = re.compile(
+    r"(?:.{0,60}[_.-])?(?:passwords?|passwd|passphrase|pass|pw|pwd|secret|token|credentials?"
+    r"|(?:api|access|secret|private|signing|encryption|account|auth|master|shared)[_.-]?key)\Z",
+    re.IGNORECASE,
+)
+
+RULES: Final = tuple(
+    dict.fromkeys(
+        [
+            *(rule for rule, _, _ in _TOKENS),
+            "private key",
+            *(rule for rule, _, _ in _PLACES),
+            "authorization",
+            "url parameter",
+            "password",
+            "key",
+        ]
+    )
+)
+"""Names of the rules; a secret is replaced by ``[redacted NAME]``."""
+
+
+@cache
+def _tokens() -> tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...]:
+    return tuple(
+        (f"[redacted {rule}]", begins, re.compile(rf"(?<![A-Za-z0-9_/+-]){form}"))
+        for rule, begins, form in _TOKENS
+    )
+
+
+@cache
+def _places() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
+    return tuple((rule, sign, re.compile(form)) for rule, sign, form in _PLACES)
+
+
+def redacted(text: str) -> str:
+    """*text* with every secret that is known as one replaced by ``[redacted RULE]``.
+
+    Pure, stable (a second time changes nothing), and linear in the length of the text.
+    """
+    text = _without_private_keys(text)
+    for mask, begins, form in _tokens():
+        if any(begin in text for begin in begins):
+            text = form.sub(mask, text)
+    for rule, sign, form in _places():
+        if sign in text:
+            text = form.sub(_masking(rule), text)
+    lower = text.lower()
+    if "authorization" in lower:
+        text = _HEADER.sub(_masking("authorization"), text)
+    if "bearer" in lower:
+        text = _BEARER.sub(_masking("authorization"), text)
+    if "=" in text:
+        text = _PARAMETER.sub(_masking("url parameter"), text)
+    return _without_named(text)
+
+
+def _masking(rule: str) -> Callable[[re.Match[str]], str]:
+    """Replaces the group ``v`` of a match."""
+
+    def mask(found: re.Match[str]) -> str:
+        value = found["v"]
+        if _PLACEHOLDER.fullmatch(value):
+            return found[0]
+        start, end = found.start("v") - found.start(), found.end("v") - found.start()
+        return f"{found[0][:start]}[redacted {rule}]{found[0][end:]}"
+
+    return mask
+
+
+def _without_private_keys(text: str) -> str:
+    if "PRIVATE KEY" not in text:
+        return text
+    ends = [found.end() for found in _END.finditer(text)]
+    parts, at, n = [], 0, 0
+    for begin in _BEGIN.finditer(text):
+        if begin.start() < at:
+            continue
+        while n < len(ends) and ends[n] <= begin.end():
+            n += 1
+        body = _KEY_BODY.match(text, begin.end())
+        stop = body.end() if body else begin.end()
+        if n < len(ends) and ends[n] - begin.end() < _LONGEST_KEY:
+            stop = max(stop, ends[n])
+        parts += [text[at : begin.start()], "[redacted private key]"]
+        at = stop
+    return "".join([*parts, text[at:]])
+
+
+_LONGEST_KEY: Final = 40_000
+
+
+def _without_named(text: str) -> str:
+    """Values that are given to a name such as ``password``."""
+    parts, at = [], 0
+    for start in _stems(text):
+        found = _NAMED.match(text, start) if start >= at else None
+        span = _value(text, found) if found else None
+        if found and span is not None:
+            parts += [
+                text[at : span[0]],
+                f"[redacted {'password' if found['password'] else 'key'}]",
+            ]
+            at = span[1]
+    return "".join([*parts, text[at:]]) if parts else text
+
+
+def _stems(text: str) -> list[int]:
+    """Where a name of a secret may begin."""
+    lower = text.lower()
+    if len(lower) != len(text):  # a letter whose small form is two
+        return [found.start() for found in _ANY_STEM.finditer(text)]
+    starts = []
+    for stem in _STEMS:
+        at = lower.find(stem)
+        while at >= 0:
+            starts.append(at)
+            at = lower.find(stem, at + 1)
+    return sorted(starts)
+
+
+def _value(text: str, found: re.Match[str]) -> tuple[int, int] | None:
+    """Where the secret is that stands behind a name; None if it is none."""
+    before = text[max(0, found.start() - _BEFORE) : found.start()]
+    if not _names_one(found, before):
+        return None
+    quote, gap, password = found["open"], found["gap"], found["password"] or ""
+    value = _form(quote).match(text, found.end())
+    word = "" if value is None else value[0] if quote else value[0].rstrip(".:!?")
+    if value is None or not word or _PLACEHOLDER.fullmatch(word):
+        return None
+    line = before.rpartition("\n")[2] + (password or found["key"])
+    of_env = gap == "=" and _LINE_NAME.fullmatch(line) and line[-3:] != "PWD"
+    if not quote and not of_env and _is_code(word, text[value.end() : value.end() + 1]):
+        return None
+    if not _is_secret(word, password=bool(password), said=gap.strip().lower() == "is"):
+        return None
+    return value.start(), value.start() + len(word)
+
+
+def _names_one(found: re.Match[str], before: str) -> bool:
+    """Whether the name is that of a secret: not any key, and with a blank behind it only a flag."""
+    if (found["key"] or "").lower() == "key" and not _WHICH_KEY.search(before[-14:]):
+        return False
+    return not found["gap"].isspace() or (before.split() or [""])[-1].startswith("--")
+
+
+def _is_code(word: str, behind: str) -> bool:
+    """Whether what has no quotes is a variable, a call, a path or a small number."""
+    return bool(_CODE.match(word)) or behind in tuple("([{")
+
+
+def _form(quote: str) -> re.Pattern[str]:
+    """What a value between such quotes is made of."""
+    if not quote:
+        return _BARE
+    return _QUOTED_ESCAPED if quote.startswith("\\") else _QUOTED[quote]
+
+
+def _is_secret(word: str, *, password: bool, said: bool) -> bool:
+    """Whether what is given to such a name can be a secret."""
+    if said:  # in a sentence: only what is no word
+        return len(word) >= _LEAST_PASSWORD and bool(_DIGIT.search(word)) and " " not in word
+    if password:
+        return len(word) >= _LEAST_PASSWORD
+    random = _DIGIT.search(word) and _LETTER.search(word)
+    return len(word) >= _LEAST_KEY and bool(random) and " " not in word
+
+
+def redact_value(value: Any, redact: Redact) -> Any:
+    """A message, or a part of one, without its secrets; the same object where it holds none.
+
+    A string under a key that names a secret is one, whatever it looks like.
+    """
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        made = {key: _of_key(key, item, redact) for key, item in value.items()}
+        return value if made == value else made
+    if isinstance(value, list):
+        items = [redact_value(item, redact) for item in value]
+        return value if items == value else items
+    return value
+
+
+def _of_key(key: Any, item: Any, redact: Redact) -> Any:
+    if (
+        isinstance(item, str)
+        and isinstance(key, str)
+        and _SECRET_KEY.match(key)
+        and not _PLACEHOLDER.fullmatch(item)
+        and len(item) >= _LEAST_PASSWORD
+    ):
+        return "[redacted password]"
+    return redact_value(item, redact)
+
+
+#: Characters that are given to the host's redaction at a time: parts of it are quadratic.
+_AT_ONCE: Final = 8000
+
+
+def with_host(host: Redact | None) -> Redact:
+    """Ours, and after it *host* on what is left, in pieces that bound its time.
+
+    A failure of the host's function leaves that piece as ours made it.
+    """
+    if host is None:
+        return redacted
+
+    def both(text: str) -> str:
+        text = redacted(text)
+        return "".join(map(host, _pieces(text)))
+
+    return both
+
+
+def _pieces(text: str) -> list[str]:
+    """*text* in pieces that end at a line, or at a blank where a line is too long."""
+    if len(text) <= _AT_ONCE:
+        return [text]
+    pieces, at = [], 0
+    while len(text) - at > _AT_ONCE:
+        end = at + _AT_ONCE
+        cut = max(text.rfind("\n", at, end), 0) or max(text.rfind(" ", at, end), 0) or end - 1
+        pieces.append(text[at : cut + 1])
+        at = cut + 1
+    return [*pieces, text[at:]]
