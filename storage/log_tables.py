@@ -25,11 +25,13 @@ __all__ = [
     "entries",
     "known",
     "next_messages",
+    "next_number",
     "places",
     "read",
     "resolve",
     "revise",
     "touch",
+    "write",
 ]
 
 #: Distance of two order keys: room for twenty insertions between any two rows, halving each time.
@@ -76,9 +78,24 @@ def append(
     if not drafts:
         return [], []
     seqs = places(sql, line, len(drafts), after)
+    return write(sql, line, drafts, list(enumerate(seqs, next_number(sql))))
+
+
+def next_number(sql: sqlite3.Connection) -> int:
+    """The number of the next new message."""
     (last,) = sql.execute("SELECT ifnull(max(id), 0) FROM messages").fetchone()
+    return int(last) + 1
+
+
+def write(
+    sql: sqlite3.Connection,
+    line: int,
+    drafts: Sequence[tuple[Draft, int]],
+    where: Sequence[tuple[int, int]],
+) -> tuple[list[Entry], list[tuple[int, str]]]:
+    """The same under these numbers and order keys, none of which is taken."""
     rows, placed, texts, made = [], [], [], []
-    for number, (seq, (draft, turn)) in enumerate(zip(seqs, drafts, strict=True), last + 1):
+    for (number, seq), (draft, turn) in zip(where, drafts, strict=True):
         uid, role, body, text, key, digest, time, tokens, tool = draft
         skeleton, refs = (body, None) if len(body) <= payloads.LARGE else _stow(sql, body)
         name = pack_uid(uid)
