@@ -7,24 +7,22 @@ backend has to do. Searching is a plain BM25 over words.
 from __future__ import annotations
 
 import contextlib
-import math
-import re
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .canon import decode
 from .errors import StoreDamaged
-from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
-from .text import indexable, searchable
+from .ranking import ranked, words_of
+from .records import Draft, Entry, Fault, Filter, Hit, Message, Node, Pass, Session, Totals
+from .text import searchable
 
 __all__ = ["MemoryStore"]
 
 _GAP = 1 << 20
-_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass
@@ -295,7 +293,7 @@ class MemoryStore:
     ) -> list[Hit]:
         texts = {(number, version): text for number, version, text in self.texts(where)}
         best: dict[int, Hit] = {}
-        for (number, version), score in _ranked(texts, words, phrases):
+        for (number, version), score in ranked(texts, words, phrases):
             newest = version == len(self._messages[number].drafts)
             best.setdefault(number, Hit(score, message=number, version=0 if newest else version))
         return list(best.values())[:limit]
@@ -308,7 +306,7 @@ class MemoryStore:
             for node in self._nodes.values()
             if node.kind != "frame" and (where.lines is None or node.line in where.lines)
         }
-        return [Hit(score, node=uid) for uid, score in _ranked(texts, words, phrases)][:limit]
+        return [Hit(score, node=uid) for uid, score in ranked(texts, words, phrases)][:limit]
 
     def texts(self, where: Filter) -> Iterator[tuple[int, int, str]]:
         for number in sorted(self._messages, reverse=True):
@@ -329,7 +327,7 @@ class MemoryStore:
 
     def vocabulary(self) -> list[str]:
         return sorted(
-            {word.lower() for _, _, text in self.texts(Filter()) for word in _WORD.findall(text)}
+            {word.lower() for _, _, text in self.texts(Filter()) for word in words_of(text)}
         )
 
     # what is remembered beside the log
@@ -367,25 +365,8 @@ class MemoryStore:
     def check(self) -> Mapping[str, str]:
         return {}
 
+    def audit(self) -> list[Fault]:
+        return []
+
     def reindex(self) -> int:
         return sum(len(kept.drafts) for kept in self._messages.values()) + len(self._nodes)
-
-
-def _ranked(
-    texts: Mapping[Any, str], words: Sequence[str], phrases: Sequence[str]
-) -> list[tuple[Any, float]]:
-    """BM25 with the usual k1 = 1.2 and b = 0.75 (Robertson and Zaragoza 2009)."""
-    terms = [" ".join(_WORD.findall(indexable(term).lower())) for term in (*words, *phrases)]
-    bags = {
-        key: f" {' '.join(_WORD.findall(indexable(text).lower()))} " for key, text in texts.items()
-    }
-    mean = sum(map(len, bags.values())) / len(bags) if bags else 1.0
-    scores: dict[Any, float] = defaultdict(float)
-    for term in filter(None, terms):
-        counts = {key: bag.count(f" {term} ") for key, bag in bags.items() if f" {term} " in bag}
-        weight = math.log(1 + (len(bags) - len(counts) + 0.5) / (len(counts) + 0.5))
-        for key, count in counts.items():
-            scores[key] += (
-                weight * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(bags[key]) / mean))
-            )
-    return sorted(scores.items(), key=lambda item: -item[1])

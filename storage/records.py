@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 __all__ = [
     "Draft",
     "Entry",
+    "Fault",
     "Filter",
     "Hit",
     "Message",
@@ -148,6 +149,15 @@ class Session:
     relation: str
     """``new``, ``rotation`` or ``branch``."""
     created: float
+
+
+class Fault(NamedTuple):
+    """A row that is not what was written, or that contradicts others."""
+
+    kind: str
+    """``message``, ``node``, ``session`` or ``file``: what ``uid`` names."""
+    uid: str
+    what: str
 
 
 @dataclass(frozen=True, slots=True)

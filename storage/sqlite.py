@@ -11,15 +11,14 @@ import contextlib
 import json
 import os
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import fts, graph_tables, log_tables
+from . import audit, fts, graph_tables, log_tables, session_tables
 from .connection import Connection
 from .errors import StoreError
-from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
+from .records import Draft, Entry, Fault, Filter, Hit, Message, Node, Pass, Session, Totals
 from .seals import reseal
 from .uids import pack_uid
 
@@ -70,58 +69,25 @@ class SqliteStore:
 
     def session(self, name: str) -> Session | None:
         with self._connection.reading() as sql:
-            row = sql.execute(
-                "SELECT name, line, parent, relation, created FROM sessions WHERE name = ?", [name]
-            )
-            found = row.fetchone()
-        return Session(*found) if found else None
+            return session_tables.named(sql, name)
 
     def open_session(self, name: str, *, parent: str = "", relation: str = "new") -> Session:
         with self._connection.writing() as sql:
-            if found := self.session(name):
-                return found
-            source = self.session(parent) if parent else None
-            if source is not None and relation == "rotation":
-                line = source.line
-            else:
-                base = source.line if source is not None and relation == "branch" else None
-                line = sql.execute(
-                    "INSERT INTO lines (base) VALUES (?) RETURNING line", [base]
-                ).fetchone()[0]
-                reseal(sql, "lines", "line = ?", [line])
-                sql.execute(
-                    "INSERT INTO entries SELECT ?1, seq, message, turn, withdrawn,"
-                    " lcm_seal(?1, seq, message, turn, withdrawn) FROM entries WHERE line = ?2",
-                    [line, base],
-                )
-            session = Session(name, line, parent, relation if source else "new", time.time())
-            sql.execute(
-                "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, lcm_seal(?1, ?2, ?3, ?4, ?5))",
-                [name, line, parent, session.relation, session.created],
+            return session_tables.named(sql, name) or session_tables.start(
+                sql, name, parent, relation
             )
-            return session
 
     def sessions(self) -> list[Session]:
         with self._connection.reading() as sql:
-            rows = sql.execute(
-                "SELECT name, line, parent, relation, created FROM sessions ORDER BY created, name"
-            )
-            return [Session(*row) for row in rows]
+            return session_tables.every(sql)
 
     def lineage(self, line: int) -> tuple[int, ...]:
         with self._connection.reading() as sql:
-            rows = sql.execute(
-                "WITH RECURSIVE up(line, base, n) AS (SELECT line, base, 0 FROM lines WHERE line = ?"
-                " UNION ALL SELECT lines.line, lines.base, n + 1 FROM lines JOIN up ON lines.line = up.base)"
-                " SELECT line FROM up ORDER BY n",
-                [line],
-            )
-            return tuple(row[0] for row in rows)
+            return session_tables.lineage(sql, line)
 
     def revision(self, line: int) -> int:
         with self._connection.reading() as sql:
-            row = sql.execute("SELECT revision FROM lines WHERE line = ?", [line]).fetchone()
-        return row[0] if row else 0
+            return session_tables.revision(sql, line)
 
     # messages
 
@@ -365,6 +331,10 @@ class SqliteStore:
             counts = log_tables.counts(sql, line)
             nodes, degraded = graph_tables.counts(sql, line)
         return Totals(*counts, nodes=nodes, degraded=degraded, bytes=self._size())
+
+    def audit(self) -> list[Fault]:
+        with self._connection.reading() as sql:
+            return list(audit.faults(sql))
 
     def reindex(self) -> int:
         with self._connection.writing() as sql:

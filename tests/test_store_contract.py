@@ -312,6 +312,25 @@ def test_stream_gives_every_version(store):
     assert {} == store.check()
 
 
+def test_a_sound_store_passes_its_audit(store):
+    """Whatever was done to lines, messages and uids: every row is what was written last."""
+    line = filled(store)
+    store.revise(line, 2, draft(50, uid=f"{2:032x}"))
+    store.rename(line, 1, "f" * 32)
+    store.alias(3, "e" * 32)
+    store.withdraw(line, [store.tail(line, 1)[0].seq], withdrawn=True)
+    store.renumber(line, [(entry.seq, entry.turn + 1) for entry in store.entries(line)])
+    branch = store.open_session("b", parent="s", relation="branch").line
+    other = store.open_session("t").line
+    store.link(other, [(1, 1)])
+    store.append(branch, [(draft(60), 4)], after=0)
+    store.put_node(node(1, line, [Source(message=1, version=1)]))
+    store.remember("s", "state", 1)
+    store.remember("s", "state", 2)
+    store.record_pass(Pass(1.0, "s", 10, 5, 4, 2, ""))
+    assert [] == store.audit()
+
+
 def test_a_failed_block_leaves_nothing(tmp_path):
     """All or nothing, also for what nested blocks wrote."""
     store = open_store(tmp_path / "lcm.db")

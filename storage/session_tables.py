@@ -1,0 +1,68 @@
+"""Statements on sessions, and on the lines that they stand on."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+
+from .records import Session
+from .seals import reseal
+
+__all__ = ["every", "lineage", "named", "revision", "start"]
+
+_SESSION = "SELECT name, line, parent, relation, created FROM sessions "
+
+
+def named(sql: sqlite3.Connection, name: str) -> Session | None:
+    """The session of that name."""
+    row = sql.execute(f"{_SESSION}WHERE name = ?", [name]).fetchone()
+    return Session(*row) if row else None
+
+
+def every(sql: sqlite3.Connection) -> list[Session]:
+    """All sessions, oldest first."""
+    return [Session(*row) for row in sql.execute(f"{_SESSION}ORDER BY created, name")]
+
+
+def start(sql: sqlite3.Connection, name: str, parent: str, relation: str) -> Session:
+    """A new session: on its parent's line (rotation), a copy of it (branch), or one of its own."""
+    source = named(sql, parent) if parent else None
+    if source is not None and relation == "rotation":
+        line = source.line
+    else:
+        line = _new_line(sql, source.line if source is not None and relation == "branch" else None)
+    session = Session(name, line, parent, relation if source else "new", time.time())
+    sql.execute(
+        "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, lcm_seal(?1, ?2, ?3, ?4, ?5))",
+        [name, line, parent, session.relation, session.created],
+    )
+    return session
+
+
+def _new_line(sql: sqlite3.Connection, base: int | None) -> int:
+    insert = "INSERT INTO lines (base) VALUES (?) RETURNING line"
+    line: int = sql.execute(insert, [base]).fetchone()[0]
+    reseal(sql, "lines", "line = ?", [line])
+    sql.execute(
+        "INSERT INTO entries SELECT ?1, seq, message, turn, withdrawn,"
+        " lcm_seal(?1, seq, message, turn, withdrawn) FROM entries WHERE line = ?2",
+        [line, base],
+    )
+    return line
+
+
+def lineage(sql: sqlite3.Connection, line: int) -> tuple[int, ...]:
+    """The line and those it was branched from, nearest first; a circle ends where it closes."""
+    rows = sql.execute(
+        "WITH RECURSIVE up(line, base, n) AS (SELECT line, base, 0 FROM lines WHERE line = ?"
+        " UNION ALL SELECT lines.line, lines.base, n + 1 FROM lines JOIN up ON lines.line = up.base"
+        " WHERE lines.line < up.line) SELECT line FROM up ORDER BY n",
+        [line],
+    )
+    return tuple(row[0] for row in rows)
+
+
+def revision(sql: sqlite3.Connection, line: int) -> int:
+    """How often the line changed; 0 for one that is not there."""
+    row = sql.execute("SELECT revision FROM lines WHERE line = ?", [line]).fetchone()
+    return row[0] if row else 0
