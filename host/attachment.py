@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,12 +72,21 @@ class Attachment:
     opened and nothing is written.
     """
 
-    def __init__(self, path: str | Path | None, source: SettingsSource) -> None:
+    def __init__(
+        self,
+        path: str | Path | None,
+        source: SettingsSource,
+        stored: Callable[[], None] = lambda: None,
+    ) -> None:
         self.session_id = ""
         self.session_db: Any = None
         self.home: Path | None = None
         self._given_path = path
         self._source = source
+        self._on_stored = stored
+        """Called whenever a list is in the store."""
+        self._rotations: list[tuple[str, str]] = []
+        """(old id, new id) of rotations that the store has not heard of yet."""
         self._sessions: Sessions | None = None
         self.traceless = Traceless()
         self._mutex = threading.RLock()
@@ -100,11 +109,15 @@ class Attachment:
             if moved:
                 self.close()
                 self.session_id = ""
+                self._rotations.clear()
             return moved
 
     def open(self) -> Sessions:
-        """The sessions of this database."""
+        """The sessions of this database, opened anew where its file is another one now."""
         with self._mutex:
+            if self._sessions is not None and self._sessions.stale():
+                _log.info("the database %s is opened anew", self.path)
+                self.close()
             if self._sessions is None:
                 from .sessions import Sessions
 
@@ -125,9 +138,18 @@ class Attachment:
         """
         old = self.session_id or said
         with self._mutex:
-            if old and new and old != new:
-                self.open().rotate(old, new)
             self.session_id = new
+            if old and new and old != new:
+                self._rotations.append((old, new))
+            self._catch_up()
+
+    def _catch_up(self) -> Sessions:
+        """The sessions of this database, which know of all rotations."""
+        sessions = self.open()
+        while self._rotations:
+            sessions.rotate(*self._rotations[0])
+            del self._rotations[0]
+        return sessions
 
     def passes(self) -> int:
         """How many compactions the session has had."""
@@ -142,7 +164,7 @@ class Attachment:
             StoreError: the store cannot be opened.
         """
         with self._mutex:
-            return self.open().ledger(session_id, rows, self.session_db)
+            return self._catch_up().ledger(session_id, rows, self.session_db)
 
     def ingest(self, rows: Sequence[Any] | None, session_id: str) -> IngestReport:
         """Store what is new in *rows*.
@@ -154,12 +176,14 @@ class Attachment:
             from ..dag.ingest import IngestReport
 
             return IngestReport()
-        return self.ledger(session_id, rows).ingest(rows)
+        report = self.ledger(session_id, rows).ingest(rows)
+        self._on_stored()
+        return report
 
     def stored(self) -> tuple[Store, Session] | None:
         """The session's store, if something of the session is in it."""
         with self._mutex:
-            return self.open().found(self.session_id) if self.session_id else None
+            return self._catch_up().found(self.session_id) if self.session_id else None
 
     def absence(self) -> tuple[str, str]:
         """Why nothing of the session is there, and what to do."""

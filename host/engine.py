@@ -60,10 +60,10 @@ class LCMEngine(ContextEngine):
         self._source = SettingsSource(settings)
         self._summarizer = summarizer
         self._db_path = db_path
-        self._attachment = Attachment(db_path, self._source)
+        self._failures = Failures()
+        self._attachment = Attachment(db_path, self._source, self._failures.over)
         self._session_id = ""
         self._family: Family | None = None
-        self._failures = Failures()
         self._blocked_at = self._list_tokens = 0
         self.context_length = context_length
         self.threshold_percent = THRESHOLD if settings is None else self.settings.threshold
@@ -138,8 +138,8 @@ class LCMEngine(ContextEngine):
             if isinstance(length, int) and length > 0 and length != self.context_length:
                 self.update_model(self.model, length)
             if kwargs.get("boundary_reason") == "compression":
-                self._attachment.rotate(str(session_id), str(kwargs.get("old_session_id") or ""))
                 self._session_id = str(session_id)
+                self._attachment.rotate(str(session_id), str(kwargs.get("old_session_id") or ""))
                 return
             self._bind(str(session_id))
             _log.info(
@@ -378,7 +378,8 @@ class LCMEngine(ContextEngine):
         try:
             stored = self._attachment.stored()
         except StoreError as error:
-            return failure(str(error), "The conversation goes on without its memory.")
+            self._failures.note(name, error)
+            return failure(str(error), "The conversation goes on. `hermes lcm doctor` says more.")
         if stored is None:
             return failure(*self._attachment.absence())
         return call(Desk(*stored, self.settings, engine_facts(self)), name, args)

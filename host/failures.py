@@ -1,4 +1,8 @@
-"""Lets no exception of ours into the host, and none go by in silence."""
+"""Lets no exception of ours into the host, and none go by in silence.
+
+A failure stands until the same works again: it is in the status as long, and in the log once, however
+many doors of the host meet it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import contextlib
 import logging
 import time as clock
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from ..storage.errors import StoreError
 
@@ -13,8 +18,7 @@ __all__ = ["Failures", "said_by"]
 
 _log = logging.getLogger(__name__)
 
-#: Failures that are remembered, and shown.
-_KEPT = 20
+#: Failures that are shown.
 _SHOWN = 5
 
 
@@ -23,17 +27,49 @@ def said_by(error: BaseException) -> str:
     return str(error) if isinstance(error, StoreError) else type(error).__name__
 
 
+@dataclass(slots=True)
+class _Failure:
+    """One thing that is wrong."""
+
+    said: str
+    of_store: bool
+    """Whether it is over as soon as something can be stored."""
+    since: str = field(default_factory=lambda: clock.strftime("%H:%M:%S"))
+    doors: dict[str, None] = field(default_factory=dict)
+    """What could not be done because of it."""
+    times: int = 0
+
+    def __str__(self) -> str:
+        often = f" ({self.times} times)" if self.times > 1 else ""
+        return f"{self.since} {', '.join(self.doors)}: {self.said}{often}"
+
+
 class Failures:
-    """What went wrong in one engine, newest last."""
+    """What is wrong in one engine, newest last."""
 
     def __init__(self) -> None:
-        self._texts: list[str] = []
+        self._standing: dict[tuple[str, str], _Failure] = {}
 
     def note(self, what: str, error: BaseException) -> None:
-        """Log a failure with its traceback, and remember it for the status."""
-        text = f"{clock.strftime('%H:%M:%S')} {what}: {said_by(error)}"
-        self._texts = [*self._texts[1 - _KEPT :], text]
-        _log.error("lcm: %s failed: %s", what, said_by(error), exc_info=error)
+        """Remember a failure for the status; with its traceback in the log if it is a new one."""
+        said, of_store = said_by(error), isinstance(error, StoreError)
+        key = ("" if of_store else what, said)
+        failure = self._standing.pop(key, None)
+        if failure is None:
+            failure = _Failure(said, of_store)
+            _log.error("lcm: %s failed: %s", what, said, exc_info=error)
+        else:
+            _log.debug("lcm: %s failed again: %s", what, said)
+        failure.doors[what] = None
+        failure.times += 1
+        self._standing[key] = failure
+
+    def over(self) -> None:
+        """Something was stored: what was wrong with the store no longer is."""
+        for key, failure in list(self._standing.items()):
+            if failure.of_store:
+                del self._standing[key]
+                _log.info("lcm: stores again (it was: %s)", failure.said)
 
     @contextlib.contextmanager
     def kept(self, what: str, *, last: bool = False) -> Iterator[None]:
@@ -54,4 +90,4 @@ class Failures:
 
     def recent(self) -> list[str]:
         """The last few, for the status."""
-        return self._texts[-_SHOWN:]
+        return [str(failure) for failure in list(self._standing.values())[-_SHOWN:]]

@@ -101,6 +101,10 @@ class Sessions:
         _log.info("session %s goes on from %s (%s)", name, parent.name, relation)
         return store.open_session(name, parent=parent.name, relation=relation)
 
+    def stale(self) -> bool:
+        """Whether the database has to be opened anew."""
+        return self._store is not None and self._store.stale()
+
     def close(self) -> None:
         """Close what is open; it opens again at need."""
         self._ledgers.clear()

@@ -140,9 +140,7 @@ def call(desk: Desk, name: str, args: Any) -> str:
         return to_json({"error": error.error, "hint": error.hint})
     except StoreError as error:
         _log.warning("%s could not read the store", name, exc_info=True)
-        return failure(
-            str(error), "The conversation goes on. `hermes lcm verify` checks the database."
-        )
+        return failure(str(error), "The conversation goes on. `hermes lcm doctor` says what to do.")
     except Exception as error:  # the agent loop must not meet an exception of ours
         _log.exception("%s failed", name)
         return failure(
