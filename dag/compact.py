@@ -16,13 +16,14 @@ from typing import Any
 from ..storage.canon import decode, digest
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node, Pass
+from .breaker import Breaker
 from .budget import Budget, budget_for
 from .cascade import choose_levels
 from .condense import next_runs
 from .fit import fresh, stub
 from .identity import MARK, mark_of
 from .ingest import Binding, Bound
-from .maker import Maker, Voice
+from .maker import PASS_SECONDS, Maker, Voice
 from .messages import is_system
 from .nodes import Item, frame_of
 from .planner import Cut, choose_cut
@@ -66,6 +67,10 @@ class PassRequest:
     """Whether the summariser is the caller's own function, and no model."""
     focus: str = ""
     memory: str = ""
+    breaker: Breaker = field(default_factory=Breaker)
+    """Of the summariser's route."""
+    seconds: float = PASS_SECONDS
+    """What the pass may spend on the summariser."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +163,14 @@ class _Work:
         exact = [each for each in scene.live if each.bound.version]
         self.rows = {each.bound.messages[0]: each.row for each in exact}
         self.versions = {each.bound.messages[0]: each.bound.version for each in exact}
-        voice = Voice(request.summarizer, request.trusted, request.focus, request.memory)
+        voice = Voice(
+            request.summarizer,
+            request.trusted,
+            request.focus,
+            request.memory,
+            Breaker() if request.force else request.breaker,  # a person who asks gets an answer
+            request.seconds,
+        )
         self.maker = Maker(store, line, request.settings.target_token_levels, voice)
 
     def run(self, rows: Sequence[Any], before: int, budget: Budget, *, squash: bool) -> Outcome:

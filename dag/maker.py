@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..storage.protocol import Store
 from ..storage.records import Node
+from .breaker import Breaker
 from .nodes import Item, node_of, source_key
 from .summarizer import Summarizer, Summary, SummaryRequest, summarize
 from .tokens import count_text
@@ -42,6 +43,10 @@ class Voice:
     """Whether it is the caller's own function, and no model."""
     focus: str = ""
     memory: str = ""
+    breaker: Breaker = field(default_factory=Breaker)
+    """Of the summariser's route."""
+    seconds: float = PASS_SECONDS
+    """What a pass may spend on it."""
 
 
 class Maker:
@@ -52,7 +57,7 @@ class Maker:
         """Nodes that were not there before."""
         self._store, self._line, self._levels = store, line, tuple(levels)
         self._voice = voice
-        self._deadline = clock.monotonic() + PASS_SECONDS
+        self._deadline = clock.monotonic() + voice.seconds
 
     def nodes(
         self,
@@ -99,6 +104,11 @@ class Maker:
         if not wanted or wanted[-1] < most:
             wanted += [level for level in self._levels if level > most][:1]
         asked = SummaryRequest(text, most, tuple(wanted), self._voice.focus, self._voice.memory)
-        late = clock.monotonic() > self._deadline  # a turn must not wait for ever
-        summarizer = None if late else self._voice.summarizer
-        return summarize(asked, summarizer, trusted=self._voice.trusted)
+        voice = self._voice
+        return summarize(
+            asked,
+            voice.summarizer,
+            trusted=voice.trusted,
+            breaker=voice.breaker,
+            deadline=self._deadline,  # a turn must not wait for ever
+        )

@@ -1,81 +1,42 @@
-"""What counts as a summary, and what stands in for one when there is none.
+"""A summary of any source: by a summariser, in parts or halves where it must be, or by extraction.
 
 Summarising may fail; compaction may not. So whatever a summariser gives back, a :class:`Summary`
 comes out: its own text where that is one, else sentences extracted from the source, marked as
-degraded so that they can be summarised again later. What a caller's own function returns is its
-word and is taken as it is. What a model returns is judged by the response's own metadata and by a
-closed list of whole answers that are no summary, never by a word inside: a good summary may well
-speak of an error 401.
+degraded so that they can be summarised again later. The ladder: the whole; where that is too long,
+late or no summary, its halves; where they are none either, the extract. No rung is tried twice.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+import time as clock
+import traceback
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
+from .breaker import Breaker
 from .extractive import extract, key_terms
+from .patience import within
+from .replies import Draft, Rejected, Reply, is_too_long, read, without_surrogates
 from .tokens import clip, count_text
+
+__all__ = ["Reply", "Summarizer", "Summary", "SummaryRequest", "summarize"]
 
 _log = logging.getLogger(__name__)
 
 _TOPIC_WORDS: Final = 8
 _TOPIC_TOKENS: Final = 24
-_HINT_TOKENS: Final = 24
 _FEWEST_HINTS: Final = 2
 _MOST_HINTS: Final = 5
 _LEAST: Final = 5  #: tokens; an extract of fewer may be empty
 _PROMPT_TOKENS: Final = 1000  #: what the prompt takes of a summariser's window, rounded up
+_HALVINGS: Final = 3  #: how often a source is halved that is too long for its summariser
+_HALVED: Final = 400  #: tokens; a smaller source is not worth a second call
+_SHARE: Final = 0.5  #: of the time that is left, what one call may take
 
-_CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
-_BLOCKED: Final = frozenset({"content_filter", "refusal", "safety", "error", "recitation"})
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _SPEAKER: Final = re.compile(r"^(?:user|assistant|tool|system)[^:\n]{0,40}:\s*", re.IGNORECASE)
-_FENCE: Final = re.compile(r"```(?:json)?[ \t]*\n(.*?)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
-
-_THINK: Final = r"(?:think|thinking|reasoning|thought|reasoning_scratchpad)"
-#: A whole thought; one in quotes is spoken of, not thought.
-_THOUGHT: Final = re.compile(
-    rf"(?<![\"'`])<({_THINK})>(?:(?!<{_THINK}>).)*?</\1>(?![\"'`])", re.DOTALL | re.IGNORECASE
-)
-_ENDLESS_THOUGHT: Final = re.compile(rf"\s*<{_THINK}>.*", re.DOTALL | re.IGNORECASE)
-#: The end of a thought whose beginning the model's chat template has swallowed.
-_THOUGHT_END: Final = re.compile(
-    rf"^[ \t]*</{_THINK}>[ \t]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE
-)
-
-_CANNOT: Final = (
-    r"(?:i(?:'m| am) (?:\w+ )?sorry,? (?:but )?|sorry,? (?:but )?|unfortunately,? "
-    r"|as an ai[^.,]{0,40}, )?i (?:can't|cannot|can not|won't|am unable to|am not able to)"
-    r" (?:assist|help|comply|do|fulfill?|provide|summari[sz]e|process|continue)[^.,;:!?\n]{0,80}"
-)
-_STATUS: Final = (
-    r"unauthorized|forbidden|not found|bad request|too many requests|internal server error"
-    r"|bad gateway|service unavailable|gateway timeout|payment required"
-)
-#: Answers that are no summary, as a whole. Closed: a new one is added here, never guessed.
-_NO_SUMMARY: Final = re.compile(
-    rf"{_CANNOT}|{_STATUS}"
-    r"|(?:i'm|i am) (?:unable|not able) to (?:assist|help|summari[sz]e|comply)[^.,;:!?\n]{0,80}"
-    r"|(?:the )?summary (?:is |was )?(?:not available|unavailable)(?: due to [\w ]{1,30})?"
-    r"|no (?:summary|content|response|text|output)(?: (?:is )?available)?"
-    r"|(?:the )?(?:input|prompt|context|conversation|request|text) (?:is |was )?too (?:long|large)"
-    r"(?: to (?:summari[sz]e|process)| for (?:the|this) (?:model|context)[\w ]{0,20})?"
-    r"|(?:maximum )?context (?:length|window|size)(?: limit)? exceeded"
-    r"|(?:rate limit|quota)(?: was| has been)? (?:exceeded|reached)"
-    r"(?:[.,;:]? (?:please )?(?:try|retry)[\w ]{0,40})?"
-    r"|(?:the )?request (?:failed|timed out)|connection (?:error|refused)|invalid api key"
-    r"|something went wrong|an (?:unexpected |internal )?error (?:has )?occurred"
-    r"(?: while [\w ]{1,60})?(?:[.,;] (?:please )?try again(?: later)?)?"
-    r"|(?:error|http(?: error)?|api error)(?: code)?:? [45]\d\d"
-    rf"(?:[:,][^\n]{{0,120}}| - \{{.*\}}?| (?:{_STATUS}))?"
-    r"|(?:none|null|nil|n/a|undefined|error|empty|ok|\{\})",
-    re.DOTALL | re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +48,7 @@ class SummaryRequest:
     levels: tuple[int, ...]  #: sizes wanted, in tokens, ascending; empty: max_tokens alone
     focus: str = ""  #: what the reader cares about most, in the user's words
     memory: str = ""  #: what a memory provider knows, to understand the source by
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A model's answer with what the response says about it."""
-
-    text: str | None  #: the content alone, without reasoning fields
-    finish_reason: str = ""  #: why the model stopped, in the provider's word
-    refusal: str = ""  #: what the response gives as a refusal, if anything
+    seconds: float | None = None  #: what the call may take; None: as long as it wants
 
 
 Summarizer = Callable[[SummaryRequest], str | Reply]
@@ -119,17 +72,47 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class _Draft:
-    """What an answer brings of its own."""
+class _Route:
+    """Who is asked, and under which terms."""
 
-    texts: Mapping[int, str]
-    topic: str = ""
-    hints: tuple[str, ...] = ()
-    sufficient: int = 0
+    call: Summarizer
+    trusted: bool
+    breaker: Breaker
+    deadline: float | None
 
+    def ask(self, request: SummaryRequest) -> Draft:
+        """What one call brings.
 
-class _RejectedError(Exception):
-    """An answer that is no summary; the message is the reason."""
+        Raises:
+            Rejected: it failed, came too late, or is no summary.
+        """
+        if self.breaker.rests():
+            raise Rejected(self.breaker.reason, smaller=False, spent=False)
+        if self.deadline is not None:
+            left = self.deadline - clock.monotonic()
+            if left <= 0:
+                raise Rejected("no time left for a summariser", smaller=False, spent=False)
+            request = replace(request, seconds=left * _SHARE)
+        try:
+            return read(self._answer(request), trusted=self.trusted)
+        except Rejected:
+            raise
+        except Exception as error:
+            self._log(error)
+            late, long = "timeout" in type(error).__name__.lower(), is_too_long(error)
+            reason = f"summariser failed: {type(error).__name__}"
+            raise Rejected(reason, too_long=long, smaller=late or long) from error
+
+    def _answer(self, request: SummaryRequest) -> object:
+        """A model's call is bounded by the host, in the thread that the host watches."""
+        seconds = request.seconds if self.trusted else None
+        return within(seconds, lambda: self.call(request))
+
+    @staticmethod
+    def _log(error: Exception) -> None:
+        """Where, but not in its own words: they may hold a key, or the conversation."""
+        where = "".join(traceback.format_tb(error.__traceback__))
+        _log.warning("summariser failed (%s)\n%s", type(error).__name__, where)
 
 
 def summarize(
@@ -138,142 +121,82 @@ def summarize(
     *,
     trusted: bool,
     window_tokens: int | None = None,
+    breaker: Breaker | None = None,
+    deadline: float | None = None,
 ) -> Summary:
-    """Summarise *request* by one call of *summarizer*, or by extraction where that gives nothing.
+    """Summarise *request* by calls of *summarizer*, or by extraction where they give nothing.
 
     *trusted*: the caller's own function, whose every text that is not blank and smaller than its
     source is the summary; otherwise a model, whose answer is judged first. *window_tokens*: what
-    the summariser can read; a longer source is summarised in parts, one call each. Without a
-    summariser the extract is made at once.
+    the summariser can read; a longer source is summarised in parts, one call each. *breaker*: of
+    the summariser's route. *deadline*: on the monotonic clock, when to stop waiting; one call may
+    take half of what is left. Without a summariser the extract is made at once.
 
     Never raises an ``Exception``; what is none (a cancelled call, an interrupt) passes through. A
     blank source calls nobody and gives blank texts.
     """
-    if not request.text.isascii():
-        request = replace(request, text=_SURROGATE.sub("\ufffd", request.text))
+    request = replace(
+        request,
+        text=without_surrogates(request.text),
+        focus=without_surrogates(request.focus),
+        memory=without_surrogates(request.memory),
+    )
     if not request.text.strip():
-        return _compose(request, _Draft({}), "", "the source is blank")
+        return _compose(request, Draft({}), "", "the source is blank")
     if summarizer is None:
         return _extracted(request, "no summariser")
+    route = _Route(summarizer, trusted, breaker or Breaker(), deadline)
     if window_tokens is not None:
         room = max(window_tokens - _PROMPT_TOKENS - request.max_tokens, window_tokens // 2, _LEAST)
         parts = _parts(request.text, room)
         if len(parts) > 1:
-            return _in_parts(request, parts, summarizer, trusted=trusted)
+            return _joined(request, [_laddered(part, route) for part in _shares(request, parts)])
+    return _laddered(request, route)
+
+
+def _laddered(request: SummaryRequest, route: _Route) -> Summary:
+    """Down the ladder: the whole, its halves, the extract."""
     try:
-        draft = _read(summarizer(request), trusted=trusted)
-        return _compose(request, draft, _top(request, draft), "")
-    except _RejectedError as rejected:
+        return _written(request, route, _HALVINGS)
+    except Rejected as rejected:
         return _extracted(request, str(rejected))
-    except Exception as error:  # noqa: BLE001 -- foreign code; compaction goes on without it
-        _log.warning("summariser failed, extracting instead", exc_info=True)
-        return _extracted(request, f"summariser failed: {type(error).__name__}")
 
 
-def _read(answer: object, *, trusted: bool) -> _Draft:
-    """Return what an answer brings, or raise :class:`_RejectedError` with the reason."""
-    reply = (
-        answer if isinstance(answer, Reply) else Reply(answer if isinstance(answer, str) else "")
-    )
-    text = _SURROGATE.sub("\ufffd", reply.text if isinstance(reply.text, str) else "")
-    if not trusted:
-        _judge_response(reply)
-        text = _without_thoughts(text)
-    text = text.strip()
-    if not text:
-        raise _RejectedError("empty answer")
-    draft = _parse(text, anywhere=not trusted)
-    if draft is None and not trusted:
-        _judge_text(text)
-    return draft or _Draft({0: text})
+def _written(request: SummaryRequest, route: _Route, halvings: int) -> Summary:
+    """A summary by the summariser.
+
+    Raises:
+        Rejected: it gave none, of the whole nor of both halves.
+    """
+    try:
+        draft = route.ask(request)
+        summary = _compose(request, draft, _top(request, draft), "")
+    except Rejected as rejected:
+        tokens = count_text(request.text)
+        halves = rejected.smaller and halvings > 0 and tokens >= _HALVED
+        if rejected.spent and not (halves and rejected.too_long):
+            route.breaker.note(str(rejected))
+        parts = _parts(request.text, tokens * 6 // 10) if halves else []
+        if not parts[1:]:
+            raise
+        left = halvings - 1 if rejected.too_long else 0
+        return _joined(request, [_written(part, route, left) for part in _shares(request, parts)])
+    route.breaker.note()
+    return summary
 
 
-def _top(request: SummaryRequest, draft: _Draft) -> str:
+def _top(request: SummaryRequest, draft: Draft) -> str:
     """Return the largest text that came, cut to size."""
     whole = draft.texts[max(draft.texts)]
     if count_text(whole) >= count_text(request.text):
-        raise _RejectedError("not smaller than its source")
+        raise Rejected("not smaller than its source")
     top = clip(whole, request.max_tokens)
     if not top:
-        raise _RejectedError("nothing of it fits")
+        raise Rejected("nothing of it fits", smaller=False)
     return top
 
 
-def _judge_response(reply: Reply) -> None:
-    stopped = str(reply.finish_reason or "").lower()
-    if reply.refusal or stopped in _BLOCKED:
-        raise _RejectedError("refused by the model")
-    if stopped in _CUT_OFF:
-        raise _RejectedError("cut off by the model's length limit")
-
-
-def _judge_text(text: str) -> None:
-    plain = text.replace("\u2019", "'").strip(" \n\t.!\"'*`[]()")
-    if not plain or _NO_SUMMARY.fullmatch(plain) or _NO_SUMMARY.fullmatch(text):
-        raise _RejectedError("an error or a refusal in place of a summary")
-    if text.startswith("{") and (text.endswith("}") or '"levels"' in text):
-        raise _RejectedError("not the JSON that was asked for")
-    if text.startswith("```json"):
-        raise _RejectedError("broken JSON")
-
-
-def _without_thoughts(text: str) -> str:
-    text = _THOUGHT.sub("", text)
-    if _ENDLESS_THOUGHT.match(text):
-        return ""
-    end = _THOUGHT_END.search(text)
-    return text[end.end() :] if end else text
-
-
-def _parse(text: str, *, anywhere: bool) -> _Draft | None:
-    """Read the JSON object that prompts.yaml asks for; None where the text is something else.
-
-    *anywhere*: models like to say something before and after it.
-    """
-    fence = _FENCE.search(text) if anywhere else _FENCE.fullmatch(text)
-    body = fence[1] if fence else text
-    if anywhere and "{" in body:
-        body = body[body.index("{") : body.rfind("}") + 1]
-    try:
-        data = json.loads(body, strict=False)
-    except (ValueError, RecursionError):
-        return None
-    levels = data.get("levels") if isinstance(data, dict) else None
-    if not isinstance(levels, dict):
-        return None
-    texts = {
-        _natural(size): _SURROGATE.sub("\ufffd", level).strip()
-        for size, level in levels.items()
-        if _natural(size) and isinstance(level, str) and level.strip()
-    }
-    if not texts:
-        return None
-    hints = data.get("hints")
-    return _Draft(
-        texts,
-        _line(data.get("topic")),
-        tuple(filter(None, map(_line, hints))) if isinstance(hints, list) else (),
-        _natural(data.get("sufficient_tokens")),
-    )
-
-
-def _natural(value: Any) -> int:
-    """Return *value*, a number or text that is one, as a number of tokens; 0 for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return 0
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return 0
-    return int(number) if math.isfinite(number) and number >= 1 else 0
-
-
-def _line(value: object) -> str:
-    text = " ".join(value.split()) if isinstance(value, str) else ""
-    return clip(_SURROGATE.sub("\ufffd", text), _HINT_TOKENS)
-
-
-def _compose(request: SummaryRequest, draft: _Draft, top: str, reason: str) -> Summary:
+def _compose(request: SummaryRequest, draft: Draft, top: str, reason: str) -> Summary:
     """Make a summary of what came; what did not come is extracted from it."""
     levels = request.levels or (request.max_tokens,)
     texts = {levels[-1]: top}
@@ -307,7 +230,7 @@ def _hints(own: Sequence[str], source: str) -> tuple[str, ...]:
 def _extracted(request: SummaryRequest, reason: str) -> Summary:
     """Stand in for a summary: half of the source at most, or nothing would be won."""
     budget = min(request.max_tokens, max(count_text(request.text) // 2, _LEAST))
-    return _compose(request, _Draft({}), extract(request.text, budget, request.focus), reason)
+    return _compose(request, Draft({}), extract(request.text, budget, request.focus), reason)
 
 
 def _parts(text: str, room: int) -> list[str]:
@@ -335,16 +258,15 @@ def _lines(block: str, room: int) -> list[str]:
     return pieces
 
 
-def _in_parts(
-    request: SummaryRequest, parts: Sequence[str], summarizer: Summarizer, *, trusted: bool
-) -> Summary:
-    """Summarise each part into its share and join them, oldest first."""
+def _shares(request: SummaryRequest, parts: Sequence[str]) -> list[SummaryRequest]:
+    """A request for each part, with its share of the room."""
     share = max(request.max_tokens // len(parts), _LEAST)
-    done = [
-        summarize(replace(request, text=part, max_tokens=share), summarizer, trusted=trusted)
-        for part in parts
-    ]
+    return [replace(request, text=part, max_tokens=share) for part in parts]
+
+
+def _joined(request: SummaryRequest, done: Sequence[Summary]) -> Summary:
+    """One summary of the summaries of its parts, oldest first."""
     top = extract("\n".join(summary.text for summary in done), request.max_tokens, request.focus)
     hints = dict.fromkeys(hint for summary in done for hint in summary.hints)
     reason = next((summary.reason for summary in done if summary.degraded), "")
-    return _compose(request, _Draft({}, hints=tuple(hints)), top, reason)
+    return _compose(request, Draft({}, hints=tuple(hints)), top, reason)

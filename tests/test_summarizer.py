@@ -261,11 +261,15 @@ def test_a_blank_source_calls_nobody():
     assert summary.text == "" and summary.degraded and summary.hints == ()
 
 
-def test_it_is_called_once():
-    """No retries here: a summariser costs money, and the source has not changed."""
+def test_nothing_is_asked_twice():
+    """A summariser costs money: after a failure half of the source is tried, and then nobody asked."""
     calls = []
     summarize(request(), lambda asked: calls.append(asked) or "", trusted=False)
-    assert calls == [request()]
+    assert calls[0] == request()
+    assert len(calls) == 2 and SOURCE.startswith(calls[1].text)
+    assert len(SOURCE) * 0.4 < len(calls[1].text) < len(SOURCE) * 0.61
+    summarize(request(), lambda asked: calls.append(asked) or GOOD, trusted=False)
+    assert calls[2:] == [request()]
 
 
 def test_a_source_larger_than_the_window_is_read_in_parts():
@@ -289,8 +293,11 @@ def test_a_source_larger_than_the_window_is_read_in_parts():
 
 def test_one_failed_part_marks_the_whole():
     """A summary with an extract in it is not what a model would have made of it."""
-    answers = iter(["Part one moved tables.", "", "Part three.", *["More."] * 20])
-    summary = summarize(request(), lambda _: next(answers), trusted=True, window_tokens=2000)
+
+    def summarizer(asked: SummaryRequest) -> str:
+        return "" if "Step 60 " in asked.text else "Part done."
+
+    summary = summarize(request(), summarizer, trusted=True, window_tokens=2000)
     assert summary.degraded and summary.reason == "empty answer"
 
 
