@@ -2,7 +2,8 @@
 
 By whole turns if they fit; inside the newest turn, at a step, if that turn
 alone is too large: its user message is then lifted in front of the steps that
-stay. A cut never parts a call from its result.
+stay. A cut never parts a call from its result, and stands behind rows of
+earlier turns that no strict provider takes: those are compacted first.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .budget import Budget
 from .fit import SMALLEST_STUB
 from .messages import Row, calls_of, is_system, starts_turn, text_of
 from .tokens import count_text
-from .validity import crossed, partners
+from .validity import crossed, last_refused, partners
 
 __all__ = ["Cut", "choose_cut"]
 
@@ -49,9 +50,10 @@ def choose_cut(rows: Sequence[Any], tokens: Sequence[int], budget: Budget) -> Cu
     for index in range(len(rows) - 1, -1, -1):
         suffix[index] = suffix[index + 1] + sizes[index]
     best: int | None = None
+    refused = last_refused(rows, starts[-1]) if starts else -1
     for kept, index in enumerate(reversed(starts), 1):
         allowed = max(budget.tail, budget.turns_tail) if kept <= _TURNS_KEPT else budget.tail
-        if suffix[index] > allowed:
+        if suffix[index] > allowed or (best is not None and index <= refused):
             break
         best = index
     if best is not None:

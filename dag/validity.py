@@ -13,7 +13,7 @@ from typing import Any
 
 from .messages import Row, calls_of, is_system
 
-__all__ = ["crossed", "faults", "new_faults", "partners"]
+__all__ = ["crossed", "faults", "last_refused", "new_faults", "partners"]
 
 
 def partners(rows: Sequence[Any]) -> dict[int, int]:
@@ -48,6 +48,30 @@ def crossed(rows: Sequence[Any]) -> list[bool]:
         total += change
         crossing.append(total > 0)
     return crossing
+
+
+def last_refused(rows: Sequence[Any], end: int) -> int:
+    """Index of the last row before *end* that a strict provider refuses by itself; -1 if there is none.
+
+    A call whose result never came, a result that stands elsewhere than behind
+    its call, an answer that says nothing.
+    """
+    answered = partners(rows)
+    results = Counter(answered.values())
+    for index in range(end - 1, -1, -1):
+        row = rows[index]
+        if is_system(row):
+            continue
+        if row.get("role") == "tool":
+            call = answered.get(index)
+            if call is None or _parted(rows, call, index):
+                return index
+            continue
+        calls = calls_of(row)
+        silent = row.get("role") == "assistant" and not calls and not row.get("content")
+        if silent or len(calls) > results[index]:
+            return index
+    return -1
 
 
 _NO_USER_FIRST = "first row is not a user's"

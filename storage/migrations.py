@@ -37,7 +37,7 @@ CREATE TABLE lines (
     seal INTEGER NOT NULL DEFAULT 0      -- see storage.seals; here as in other tables
 );
 CREATE TABLE sessions (
-    name TEXT PRIMARY KEY,
+    name TEXT NOT NULL PRIMARY KEY,
     line INTEGER NOT NULL REFERENCES lines,
     parent TEXT NOT NULL,
     relation TEXT NOT NULL,
@@ -74,7 +74,7 @@ CREATE TABLE aliases (
     message INTEGER NOT NULL REFERENCES messages,
     seal INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE payloads (digest BLOB PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE payloads (digest BLOB NOT NULL PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE entries (
     line INTEGER NOT NULL,
     seq INTEGER NOT NULL,
