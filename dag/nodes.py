@@ -11,7 +11,6 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ..storage.canon import digest, encode
 from ..storage.records import Entry, Node, Source
@@ -63,24 +62,33 @@ class Item:
             return Source(message=self.entry.id, version=self.entry.version)
         return Source(node=self._node.uid, level=level)
 
-    def mark(self, level: int = 0) -> list[Any]:
+    def mark(self, level: int = 0) -> bytes:
         """What the digests take of it."""
         if self.entry is not None:
-            return ["m", self.entry.id, self.entry.digest.hex()]
-        return ["n", self._node.uid, level]
+            return _message_mark(self.entry.id, self.entry.digest)
+        return _node_mark(self._node.uid, level)
+
+
+def _message_mark(number: int, version: bytes) -> bytes:
+    return b"m%d:%b" % (number, version)
+
+
+def _node_mark(uid: str, level: int) -> bytes:
+    return b"n%d:%b" % (level, uid.encode())
 
 
 def source_key(items: Sequence[Item], levels: Sequence[int]) -> str:
     """What was asked for: these sources, in this place of a line, at these sizes."""
     place = (items[0].first_seq, items[-1].last_seq)  # sources stand in order
-    return _asked([item.mark() for item in items], place, levels)
+    return _asked([item.mark() for item in items], place, tuple(levels))
 
 
-def _asked(marks: Sequence[list[Any]], place: tuple[int, int], levels: Sequence[int]) -> str:
-    return digest(encode([list(marks), list(place), list(levels)])).hex()
+def _asked(marks: Sequence[bytes], *rest: object) -> str:
+    """A digest over *marks* and what else was asked for."""
+    return digest(*marks, encode(rest)).hex()
 
 
-def uid_of(node: Node, marks: Sequence[list[Any]]) -> str:
+def uid_of(node: Node, marks: Sequence[bytes]) -> str:
     """The uid that *node* must have, given the marks of its sources in order."""
     said = [
         node.kind,
@@ -89,29 +97,28 @@ def uid_of(node: Node, marks: Sequence[list[Any]]) -> str:
         {str(level): text for level, text in node.texts.items()},
         [node.topic, list(node.hints), node.sufficient],
         [node.first_seq, node.last_seq],  # a message may stand on another line too, elsewhere
-        list(marks),
     ]
-    return digest(encode(said)).hex()
+    return digest(*marks, encode(said)).hex()
 
 
-def marks_of(node: Node, digests: Mapping[tuple[int, int], bytes]) -> list[list[Any]]:
+def marks_of(node: Node, digests: Mapping[tuple[int, int], bytes]) -> list[bytes]:
     """What the digests take of a stored node's sources, given those of the message versions.
 
     Raises:
         KeyError: the (message, version) of a source has no digest.
     """
     return [
-        ["n", source.node, source.level]
+        _node_mark(source.node or "", source.level)
         if source.message is None
-        else ["m", source.message, digests[source.message, source.version].hex()]
+        else _message_mark(source.message, digests[source.message, source.version])
         for source in node.sources
     ]
 
 
-def asked_for(node: Node, marks: Sequence[list[Any]]) -> str:
+def asked_for(node: Node, marks: Sequence[bytes]) -> str:
     """The source key that a stored *node* must have."""
     if node.kind == "frame":
-        return digest(encode([list(marks), "frame", node.line, list(node.lifted)])).hex()
+        return _asked(marks, "frame", node.line, node.lifted)
     return _asked(marks, (node.first_seq, node.last_seq), node.levels)
 
 
@@ -149,7 +156,7 @@ def frame_of(line: int, shown: Sequence[tuple[Node, int]], lifted: Sequence[int]
         uid="",
         kind="frame",
         line=line,
-        source_key=digest(encode([marks, "frame", line, list(lifted)])).hex(),
+        source_key=_asked(marks, "frame", line, tuple(lifted)),
         depth=1 + max(node.depth for node, _ in shown),
         texts={},
         topic="",

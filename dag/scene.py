@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..storage.canon import decode
 from ..storage.protocol import Store
@@ -15,9 +15,8 @@ from .tokens import count_message
 __all__ = ["Live", "Scene", "scene_of", "size_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class Live:
-    """A row that is not under a node yet."""
+class Live(NamedTuple):
+    """A row that is not under a node yet; a tuple, for there are as many as rows."""
 
     row: Any
     bound: Bound
