@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import fts, payloads
+from .archive import Placed
 from .errors import StoreDamaged
 from .records import Draft, Entry, Message
 from .seals import reseal, seal
@@ -27,6 +28,7 @@ __all__ = [
     "next_messages",
     "next_number",
     "places",
+    "put_entry",
     "read",
     "resolve",
     "revise",
@@ -108,6 +110,11 @@ def write(
     sql.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, 0, ?)", placed)
     touch(sql, line)
     return made, texts
+
+
+def put_entry(sql: sqlite3.Connection, line: int, placed: Placed) -> None:
+    """Put a message that is stored already at its order key on the line."""
+    sql.execute(INSERT_ENTRY, [line, placed.seq, placed.number, placed.turn])
 
 
 def _stow(sql: sqlite3.Connection, body: bytes) -> tuple[bytes, str | None]:

@@ -14,8 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .archive import Placed
 from .canon import decode
 from .errors import StoreDamaged
+from .memory_archive import MemoryArchive
 from .ranking import ranked, words_of
 from .records import Draft, Entry, Fault, Filter, Hit, Message, Node, Pass, Session, Totals
 from .text import searchable
@@ -68,6 +70,9 @@ class MemoryStore:
     def stale(self) -> bool:
         return False
 
+    def archive(self) -> MemoryArchive:
+        return MemoryArchive(self)
+
     # sessions and lines
 
     def session(self, name: str) -> Session | None:
@@ -81,7 +86,7 @@ class MemoryStore:
             if source is not None and relation == "rotation":
                 line = source.line
             else:
-                line = len(self._lines) + 1
+                line = max(self._lines, default=0) + 1
                 base = source.line if source is not None and relation == "branch" else None
                 self._lines[line] = _Line(
                     base, places=dict(self._lines[base].places) if base else {}
@@ -89,6 +94,12 @@ class MemoryStore:
             session = Session(name, line, parent, relation if source else "new", time.time())
             self._sessions[name] = session
             return session
+
+    def put_session(self, session: Session, base: int | None) -> Session:
+        """``Archive.restore_session``."""
+        with self._mutex:
+            self._lines.setdefault(session.line, _Line(base))
+            return self._sessions.setdefault(session.name, session)
 
     def sessions(self) -> list[Session]:
         return sorted(self._sessions.values(), key=lambda session: (session.created, session.name))
@@ -114,13 +125,28 @@ class MemoryStore:
             for draft, _ in drafts:
                 if draft.uid in self._uids:
                     raise StoreDamaged(f"uid {draft.uid} is taken.")
-            numbers = range(len(self._messages) + 1, len(self._messages) + 1 + len(drafts))
-            for number, seq, (draft, turn) in zip(numbers, seqs, drafts, strict=True):
-                self._messages[number] = _Kept(draft.uid, draft.time, [draft])
-                self._uids[draft.uid] = number
-                self._lines[line].places[seq] = (number, turn, False)
-            self._lines[line].revision += 1
+            for seq, (draft, turn) in zip(seqs, drafts, strict=True):
+                self.put_entry(line, Placed(0, seq, turn), draft)
             return [self._entry(line, seq) for seq in seqs]
+
+    def put_entry(self, line: int, placed: Placed, draft: Draft | None) -> int:
+        """``Archive.restore`` for one message."""
+        number = placed.number
+        if draft is not None:
+            number = max(number, next(reversed(self._messages), 0) + 1)
+            self._messages[number] = _Kept(draft.uid, draft.time, [draft])
+            self._uids[draft.uid] = number
+        self._lines[line].places[placed.seq] = (number, placed.turn, placed.withdrawn)
+        self._lines[line].revision += 1
+        return number
+
+    def names(self) -> dict[int, tuple[str, ...]]:
+        """Every name of each message but its uid."""
+        found: dict[int, tuple[str, ...]] = {}
+        for uid, number in sorted(self._uids.items()):
+            if uid != self._messages[number].uid:
+                found[number] = (*found.get(number, ()), uid)
+        return found
 
     def _seqs(self, line: int, count: int, after: int | None) -> list[int]:
         places = self._lines[line].places

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from .archive import Archive
 from .records import Draft, Entry, Fault, Filter, Hit, Message, Node, Pass, Session, Totals
 
 __all__ = ["Store"]
@@ -37,6 +38,9 @@ class Store(Protocol):
         Its file was replaced, moved or deleted; it could not be written, and that may be over; or
         it was damaged, and has been changed since.
         """
+
+    def archive(self) -> Archive:
+        """What moving the store to another file needs."""
 
     # sessions and lines
 

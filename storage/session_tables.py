@@ -8,7 +8,7 @@ import time
 from .records import Session
 from .seals import reseal
 
-__all__ = ["every", "lineage", "named", "revision", "start"]
+__all__ = ["every", "lineage", "named", "put", "revision", "start"]
 
 _SESSION = "SELECT name, line, parent, relation, created FROM sessions "
 
@@ -31,18 +31,33 @@ def start(sql: sqlite3.Connection, name: str, parent: str, relation: str) -> Ses
         line = source.line
     else:
         line = _new_line(sql, source.line if source is not None and relation == "branch" else None)
-    session = Session(name, line, parent, relation if source else "new", time.time())
+    return _record(sql, Session(name, line, parent, relation if source else "new", time.time()))
+
+
+def put(sql: sqlite3.Connection, session: Session, base: int | None) -> Session:
+    """A session as it was elsewhere, on its line, which is made if it is new."""
+    if sql.execute("SELECT 1 FROM lines WHERE line = ?", [session.line]).fetchone() is None:
+        _empty_line(sql, base, session.line)
+    return _record(sql, session)
+
+
+def _record(sql: sqlite3.Connection, session: Session) -> Session:
     sql.execute(
         "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, lcm_seal(?1, ?2, ?3, ?4, ?5))",
-        [name, line, parent, session.relation, session.created],
+        [session.name, session.line, session.parent, session.relation, session.created],
     )
     return session
 
 
-def _new_line(sql: sqlite3.Connection, base: int | None) -> int:
-    insert = "INSERT INTO lines (base) VALUES (?) RETURNING line"
-    line: int = sql.execute(insert, [base]).fetchone()[0]
+def _empty_line(sql: sqlite3.Connection, base: int | None, number: int | None = None) -> int:
+    insert = "INSERT INTO lines (line, base) VALUES (?, ?) RETURNING line"
+    line: int = sql.execute(insert, [number, base]).fetchone()[0]
     reseal(sql, "lines", "line = ?", [line])
+    return line
+
+
+def _new_line(sql: sqlite3.Connection, base: int | None) -> int:
+    line = _empty_line(sql, base)
     sql.execute(
         "INSERT INTO entries SELECT ?1, seq, message, turn, withdrawn,"
         " lcm_seal(?1, seq, message, turn, withdrawn) FROM entries WHERE line = ?2",

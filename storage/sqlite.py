@@ -20,6 +20,7 @@ from .connection import Connection
 from .errors import StoreError
 from .records import Draft, Entry, Fault, Filter, Hit, Message, Node, Pass, Session, Totals
 from .seals import reseal
+from .sqlite_archive import SqliteArchive
 from .uids import pack_uid
 
 __all__ = ["SqliteStore"]
@@ -64,6 +65,9 @@ class SqliteStore:
 
     def stale(self) -> bool:
         return self._connection.stale()
+
+    def archive(self) -> SqliteArchive:
+        return SqliteArchive(self._connection)
 
     # sessions and lines
 

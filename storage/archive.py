@@ -1,0 +1,66 @@
+"""What moving a store needs and nobody else: to read and restore it exactly as it stands.
+
+Numbers, order keys and lines are part of the digests of nodes. So an import that keeps them keeps
+the uids of the nodes too. ``Store.archive()`` gives the one of a store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from .records import Draft, Session
+
+__all__ = ["Archive", "LineTotals", "Placed"]
+
+
+class Placed(NamedTuple):
+    """Where a message stands on a line, and under which number."""
+
+    number: int
+    seq: int
+    """Order key; no other message of the line has it."""
+    turn: int
+    withdrawn: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LineTotals:
+    """What stands on a line, in numbers."""
+
+    messages: int = 0
+    withdrawn: int = 0
+    turns: int = 0
+    first: float = 0.0
+    """Unix seconds of its earliest message; 0 if it has none."""
+    last: float = 0.0
+    nodes: int = 0
+    """Summaries made on it, frames left out."""
+
+
+class Archive(Protocol):
+    """Every method may raise :class:`storage.errors.StoreError`."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """All that is read in the block is of one moment, whoever writes meanwhile; it must not write."""
+
+    def overview(self) -> dict[int, LineTotals]:
+        """Every line with anything on it, in one look."""
+
+    def aliases(self, messages: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        """The other names of those of these messages that have any, in alphabetical order."""
+
+    def restore_session(self, session: Session, base: int | None = None) -> Session:
+        """Put a session on record as it is, with its line, branched from *base*, if that is new.
+
+        One of that name that is there already is returned as it is.
+        """
+
+    def restore(self, line: int, rows: Sequence[tuple[Placed, Draft | None]]) -> list[int]:
+        """Put messages on a line where they stood; returns their numbers here.
+
+        With a draft: a new message, under the number it had if that is above all there are, else
+        under the next one. Without: the message that has this number here.
+        """

@@ -1,0 +1,53 @@
+"""The executable specification of ``storage.archive``, over a store in memory."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from .archive import LineTotals, Placed
+from .records import Draft, Session
+
+if TYPE_CHECKING:
+    from .memory import MemoryStore
+
+__all__ = ["MemoryArchive"]
+
+
+class MemoryArchive:
+    """A :class:`storage.archive.Archive` of one store in memory."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with self._store.writing():
+            yield
+
+    def overview(self) -> dict[int, LineTotals]:
+        found = {}
+        for line in {session.line for session in self._store.sessions()}:
+            entries = self._store.entries(line)
+            times = [each.time for each in self._store.read([(e.id, 1) for e in entries])]
+            if entries:
+                found[line] = LineTotals(
+                    messages=len(entries),
+                    withdrawn=sum(entry.withdrawn for entry in entries),
+                    turns=max(entry.turn for entry in entries),
+                    first=min(times),
+                    last=max(times),
+                    nodes=len(self._store.nodes_on([line])),
+                )
+        return found
+
+    def aliases(self, messages: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        names = self._store.names()
+        return {each: names[each] for each in set(messages) if names.get(each)}
+
+    def restore_session(self, session: Session, base: int | None = None) -> Session:
+        return self._store.put_session(session, base)
+
+    def restore(self, line: int, rows: Sequence[tuple[Placed, Draft | None]]) -> list[int]:
+        return [self._store.put_entry(line, placed, draft) for placed, draft in rows]

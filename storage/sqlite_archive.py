@@ -1,0 +1,72 @@
+"""Reads and restores what a SQLite file holds; what each method promises is in ``storage.archive``."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+from . import fts, log_tables, session_tables
+from .archive import LineTotals, Placed
+from .connection import Connection
+from .reading import snapshot
+from .records import Draft, Session
+from .uids import unpack_uid
+
+__all__ = ["SqliteArchive"]
+
+_MARK = "UPDATE entries SET withdrawn = 1, seal = lcm_seal(line, seq, message, turn, 1) WHERE line = ? AND seq = ?"
+
+
+class SqliteArchive:
+    """A :class:`storage.archive.Archive` of one file."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with self._connection.reading() as sql, snapshot(sql):
+            yield
+
+    def overview(self) -> dict[int, LineTotals]:
+        with self._connection.reading() as sql:
+            made = "SELECT line, count(*) FROM nodes WHERE kind != 'frame' GROUP BY line"
+            nodes = dict(sql.execute(made).fetchall())
+            rows = sql.execute(
+                "SELECT e.line, count(*), sum(e.withdrawn), max(e.turn), min(m.time), max(m.time)"
+                " FROM entries e JOIN messages m ON m.id = e.message GROUP BY e.line"
+            ).fetchall()
+        return {row[0]: LineTotals(*row[1:6], nodes.get(row[0], 0)) for row in rows}
+
+    def aliases(self, messages: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        wanted = set(messages)
+        found: dict[int, list[str]] = {}
+        with self._connection.reading() as sql:
+            # Not indexed by message: asked for all of a line at once, and there are few.
+            for uid, message in sql.execute("SELECT uid, message FROM aliases"):
+                if message in wanted:
+                    found.setdefault(message, []).append(unpack_uid(uid))
+        return {message: tuple(sorted(uids)) for message, uids in found.items()}
+
+    def restore_session(self, session: Session, base: int | None = None) -> Session:
+        with self._connection.writing() as sql:
+            return session_tables.named(sql, session.name) or session_tables.put(sql, session, base)
+
+    def restore(self, line: int, rows: Sequence[tuple[Placed, Draft | None]]) -> list[int]:
+        with self._connection.writing() as sql:
+            following = log_tables.next_number(sql)
+            drafts, where, numbers = [], [], []
+            for placed, draft in rows:
+                if draft is None:
+                    log_tables.put_entry(sql, line, placed)
+                    numbers.append(placed.number)
+                    continue
+                number = max(placed.number, following)
+                following = number + 1
+                drafts.append((draft, placed.turn))
+                where.append((number, placed.seq))
+                numbers.append(number)
+            _, texts = log_tables.write(sql, line, drafts, where)
+            fts.add_messages(sql, texts)
+            sql.executemany(_MARK, [(line, p.seq) for p, draft in rows if p.withdrawn])
+            return numbers
