@@ -454,7 +454,7 @@ def test_a_damaged_index_is_said_and_searched_around(tmp_path):
     desk = Desk(store, ledger.session, Settings())
     answer = ask(desk, "lcm_grep", query="zebra")
     assert 1 == answer["total"]
-    assert "damaged" in answer["note"]
+    assert "index is broken" in answer["note"]
     assert 1 == ledger.ingest([user("the zebra"), said("an okapi")]).new
     assert store.check()
     store.reindex()

@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from ..dag.tokens import count_text
-from ..storage.errors import StoreError
+from ..storage.errors import StoreIndexBroken
 from ..storage.records import Entry, Filter, Hit, Message, Node
 from ..storage.text import searchable
 from .answers import ToolError, to_json
@@ -187,8 +187,19 @@ def _ranking(desk: Desk, text: str, mode: str, where: Filter) -> _Ranking:
         watch = Stopwatch()
         return _scan(desk, pattern(text, watch), _Search(text, where), mode, watch)
     if mode == "fuzzy":
-        return _fuzzy(desk, text, where)
-    return _auto(desk, text, where)
+        return _asking(_fuzzy, desk, text, where)
+    return _asking(_auto, desk, text, where)
+
+
+def _asking(
+    find: Callable[[Desk, str, Filter], _Ranking], desk: Desk, text: str, where: Filter
+) -> _Ranking:
+    """What *find* finds with the index, or what reading the log finds without it."""
+    try:
+        return find(desk, text, where)
+    except StoreIndexBroken as error:
+        found = _by_reading(desk, text, where)
+        return replace(found, note=f"{error} {found.note}".strip())
 
 
 def _own_calls_last(where: Filter) -> list[Filter]:
@@ -201,14 +212,7 @@ def _own_calls_last(where: Filter) -> list[Filter]:
 
 def _auto(desk: Desk, text: str, where: Filter) -> _Ranking:
     terms = terms_of(text)
-    try:
-        hits = _ranked(desk, terms.words, terms.phrases, where)
-    except StoreError:
-        found = _scan(desk, exactly(text.strip()), _Search(text, where, [text.strip()]), "exact")
-        return _Ranking(
-            found.hits, found.needles, found.mode, "The search index is damaged: searched the text itself instead. "
-            "Run `hermes lcm verify`."
-        )  # fmt: skip
+    hits = _ranked(desk, terms.words, terms.phrases, where)
     if hits:
         note = _AS_WORDS if looks_like_a_pattern(text) else ""
         return _Ranking(hits, terms.needles, "auto", note)
@@ -268,20 +272,42 @@ def _fuzzy(desk: Desk, text: str, where: Filter) -> _Ranking:
 
 
 def _scan(
-    desk: Desk, find: Find, search: _Search, mode: str, watch: Stopwatch | None = None
+    desk: Desk,
+    find: Find,
+    search: _Search,
+    mode: str,
+    watch: Stopwatch | None = None,
+    *,
+    weigh: bool = False,
 ) -> _Ranking:
-    """Every message in which *find* finds something, in any version; the newest first."""
+    """Every message in which *find* finds something, in any version; the newest first.
+
+    *weigh*: what it gives is not a place but how much was found, which is the score.
+    """
     watch = watch or Stopwatch()
     hits: dict[int, Hit] = {}
     note = ""
     texts = chain.from_iterable(map(desk.store.texts, _own_calls_last(search.where)))
     for number, version, text in texts:
-        if number not in hits and find(text) >= 0:
-            hits[number] = Hit(float(number), message=number, version=version)
+        if number not in hits and (at := find(text)) >= 0:
+            score = float(at + 1 if weigh else number)
+            hits[number] = Hit(score, message=number, version=version)
         if watch.over():
             note = "The search took too long and stopped before the oldest messages."
             break
     return _Ranking(list(hits.values()), search.needles, mode, note)
+
+
+def _by_reading(desk: Desk, text: str, where: Filter) -> _Ranking:
+    """Every message that holds any of the words, those with the most of them first."""
+    needles = terms_of(text).needles or [text.strip()]
+    finds = [exactly(needle) for needle in needles]
+
+    def held(said: str) -> int:
+        return sum(find(said) >= 0 for find in finds) - 1
+
+    found = _scan(desk, held, _Search(text, where, needles), "auto", weigh=True)
+    return replace(found, hits=sorted(found.hits, key=lambda hit: -hit.score))
 
 
 # results
