@@ -1,100 +1,62 @@
-"""What the rows of a database say about each other, and about themselves: seals, and who needs whom.
-
-Everything here is asked in SQL and answered with the rows that fail, so it takes no memory for
-those that do not. The bytes of messages and of nodes are not looked at.
-"""
+"""What proving a store needs, beside what every reader of it needs."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
-from typing import Final
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .records import Fault
-from .seals import CALL
-from .uids import unpack_uid
 
-__all__ = ["faults"]
+if TYPE_CHECKING:
+    from .protocol import Store
 
-_OF = "(SELECT uid FROM messages WHERE id = {0})"
-
-_NAMES: Final = {
-    "lines": ("file", "'line ' || line"),
-    "sessions": ("session", "name"),
-    "messages": ("message", "uid"),
-    "versions": ("message", f"ifnull({_OF.format('message')}, 'message ' || message)"),
-    "aliases": ("message", "uid"),
-    "entries": ("message", f"ifnull({_OF.format('message')}, 'message ' || message)"),
-    "nodes": ("node", "uid"),
-    "memory": ("session", "session"),
-    "passes": ("session", "session"),
-}
-"""By table: what a row of it is about, and SQL for the name of that."""
-
-_ROWS: Final = {
-    "lines": "its base, the line it was branched from",
-    "sessions": "its line, parent or time",
-    "messages": "its uid, role, time, version, key or size",
-    "versions": "the number, version or key of an earlier version",
-    "aliases": "the message that this other name of it leads to",
-    "entries": "its place on a line: order, turn, or whether it is withdrawn",
-    "nodes": "its kind, line, depth, time, texts or the like",
-    "memory": "what is remembered for it",
-    "passes": "the record of one of its compactions",
-}
-
-_BETWEEN: Final = (
-    ("message", "stands on no line",
-     "SELECT uid FROM messages WHERE NOT EXISTS (SELECT 1 FROM entries WHERE message = messages.id)"),
-    ("message", "stands on a line and is missing",
-     ("SELECT DISTINCT 'message ' || message FROM entries"
-      " WHERE NOT EXISTS (SELECT 1 FROM messages WHERE id = entries.message)")),
-    ("message", "stands twice on a line",
-     (f"SELECT DISTINCT {_NAMES['entries'][1]} FROM entries INDEXED BY entries_by_message"
-     " GROUP BY message, line HAVING count(*) > 1")),
-    ("message", "has other versions than it says",
-     ("SELECT uid FROM messages LEFT JOIN"
-      " (SELECT message, count(*) n, min(version) low, max(version) high FROM versions GROUP BY message)"
-      " ON message = id WHERE version - 1 != ifnull(n, 0) OR (n AND (low != 1 OR high != n))")),
-    ("message", "an earlier version is kept of it, and it is missing",
-     "SELECT 'message ' || message FROM versions WHERE message NOT IN (SELECT id FROM messages)"),
-    ("message", "is another name for a message that is missing",
-     "SELECT uid FROM aliases WHERE message NOT IN (SELECT id FROM messages)"),
-    ("message", "is the uid of one message and another name for another",
-     "SELECT a.uid FROM aliases a JOIN messages m ON m.uid = a.uid AND m.id != a.message"),
-    ("file", "is not on record and has messages",
-     "SELECT DISTINCT 'line ' || line FROM entries WHERE line NOT IN (SELECT line FROM lines)"),
-    ("file", "no session stands on it",
-     "SELECT 'line ' || line FROM lines WHERE line NOT IN (SELECT line FROM sessions)"),
-    ("file", "was branched from a line that is not on record",
-     "SELECT 'line ' || line FROM lines WHERE base NOT IN (SELECT line FROM lines)"),
-    ("session", "its line is not on record",
-     "SELECT name FROM sessions WHERE line NOT IN (SELECT line FROM lines)"),
-    ("node", "its line is not on record",
-     "SELECT uid FROM nodes WHERE line NOT IN (SELECT line FROM lines)"),
-    ("node", "its edges are not numbered as they were",
-     ("SELECT uid FROM nodes JOIN (SELECT node, count(*) n, min(place) low, max(place) high FROM edges"
-      " GROUP BY node) ON node = id WHERE low != 0 OR high != n - 1")),
-    ("node", "it has a source that was made after it",
-     "SELECT DISTINCT uid FROM edges JOIN nodes ON id = node WHERE source >= node"),
-    ("file", "an edge begins at a node that is missing",
-     "SELECT DISTINCT 'node ' || node FROM edges WHERE node NOT IN (SELECT id FROM nodes)"),
-)  # fmt: skip
-"""(what it is about, what is wrong with it, SQL for the names of those)."""
+__all__ = ["Audit", "MemoryAudit", "Weighed"]
 
 
-def faults(sql: sqlite3.Connection) -> Iterator[Fault]:
-    """Everything that does not hold, one after another; a table that cannot be read is one too."""
-    for table, (kind, name) in _NAMES.items():
-        where = f"SELECT {name} FROM {table} WHERE seal IS NOT {CALL[table]}"
-        yield from _found(sql, where, kind, f"its seal is broken: {_ROWS[table]} was changed")
-    for kind, what, statement in _BETWEEN:
-        yield from _found(sql, statement, kind, what)
+class Weighed(NamedTuple):
+    """A message, and whether one should read it with others or alone."""
+
+    number: int
+    versions: int
+    """How many versions it says it has; the last is current."""
+    large: bool
+    """Whether strings of it are kept outside it."""
 
 
-def _found(sql: sqlite3.Connection, statement: str, kind: str, what: str) -> Iterator[Fault]:
-    try:
-        for (name,) in sql.execute(statement):
-            yield Fault(kind, unpack_uid(name) if isinstance(name, bytes) else str(name), what)
-    except sqlite3.DatabaseError as error:
-        yield Fault("file", "", f"cannot be read through: {error} (looked for: {what})")
+class Audit(Protocol):
+    """Goes through a store from end to end, without holding it."""
+
+    def faults(self) -> Iterator[Fault]:
+        """Rows whose fields are not what was written, or that contradict others.
+
+        Bodies, and the texts and sources of nodes, are not looked at: those are proved by digests.
+        """
+
+    def messages(self, after: int, limit: int) -> list[Weighed]:
+        """The messages that follow *after* in number."""
+
+    def nodes(self, after: int, limit: int) -> list[tuple[int, str]]:
+        """(number, uid) of the nodes that follow *after*, in the order in which they were stored."""
+
+
+class MemoryAudit:
+    """For a store without a file: what is in memory is what was written."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def faults(self) -> Iterator[Fault]:
+        """None."""
+        return iter(())
+
+    def messages(self, after: int, limit: int) -> list[Weighed]:
+        """From what the store streams."""
+        newest = {each.id: each.versions for each in self._store.stream() if each.id > after}
+        return [Weighed(number, newest[number], large=False) for number in islice(newest, limit)]
+
+    def nodes(self, after: int, limit: int) -> list[tuple[int, str]]:
+        """From what stands on the lines of all sessions."""
+        lines = {session.line for session in self._store.sessions()}
+        found = self._store.nodes_on(list(lines), kinds=("leaf", "condensed", "frame"))
+        return [(number, node.uid) for number, node in enumerate(found, 1)][after : after + limit]

@@ -15,11 +15,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .archive import Placed
+from .audit import MemoryAudit
 from .canon import decode
 from .errors import StoreDamaged
 from .memory_archive import MemoryArchive
 from .ranking import ranked, words_of
-from .records import Draft, Entry, Fault, Filter, Hit, Message, Node, Pass, Session, Totals
+from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
 from .text import searchable
 
 __all__ = ["MemoryStore"]
@@ -391,8 +392,8 @@ class MemoryStore:
     def check(self) -> Mapping[str, str]:
         return {}
 
-    def audit(self) -> list[Fault]:
-        return []
+    def audit(self) -> MemoryAudit:
+        return MemoryAudit(self)
 
     def reindex(self) -> int:
         return sum(len(kept.drafts) for kept in self._messages.values()) + len(self._nodes)

@@ -15,7 +15,8 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from .archive import Archive
-from .records import Draft, Entry, Fault, Filter, Hit, Message, Node, Pass, Session, Totals
+from .audit import Audit
+from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
 
 __all__ = ["Store"]
 
@@ -182,11 +183,8 @@ class Store(Protocol):
     def check(self) -> Mapping[str, str]:
         """What is wrong with the file itself: {} if nothing is."""
 
-    def audit(self) -> list[Fault]:
-        """Rows whose fields are not what was written, or that contradict others.
-
-        Bodies and nodes are not looked at: those are proved by their digests.
-        """
+    def audit(self) -> Audit:
+        """What proving the store needs."""
 
     def reindex(self) -> int:
         """Make the search index again from the log; returns how many texts it holds."""

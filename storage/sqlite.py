@@ -15,12 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import audit, fts, graph_tables, log_tables, session_tables
+from . import fts, graph_tables, log_tables, session_tables
 from .connection import Connection
 from .errors import StoreError
-from .records import Draft, Entry, Fault, Filter, Hit, Message, Node, Pass, Session, Totals
+from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
 from .seals import reseal
 from .sqlite_archive import SqliteArchive
+from .sqlite_audit import SqliteAudit
 from .uids import pack_uid
 
 __all__ = ["SqliteStore"]
@@ -336,9 +337,8 @@ class SqliteStore:
             nodes, degraded = graph_tables.counts(sql, line)
         return Totals(*counts, nodes=nodes, degraded=degraded, bytes=self._size())
 
-    def audit(self) -> list[Fault]:
-        with self._connection.reading() as sql:
-            return list(audit.faults(sql))
+    def audit(self) -> SqliteAudit:
+        return SqliteAudit(self._connection)
 
     def reindex(self) -> int:
         with self._connection.writing() as sql:
@@ -355,7 +355,7 @@ class SqliteStore:
         wrong: dict[str, str] = {}
         try:
             with self._connection.reading() as sql:
-                rows = sql.execute("PRAGMA quick_check(5)").fetchall()
+                rows = sql.execute("PRAGMA integrity_check(5)").fetchall()
                 if rows != [("ok",)]:
                     wrong["file"] = "; ".join(str(row[0]) for row in rows)
                 wrong.update(fts.check(sql))
