@@ -16,6 +16,7 @@ from ..storage.protocol import Store
 from ..storage.records import Node
 from .breaker import Breaker
 from .nodes import Item, node_of, source_key
+from .patience import Patience
 from .summarizer import Summarizer, Summary, SummaryRequest, summarize
 from .tokens import count_text
 
@@ -57,7 +58,7 @@ class Maker:
         """Nodes that were not there before."""
         self._store, self._line, self._levels = store, line, tuple(levels)
         self._voice = voice
-        self._deadline = clock.monotonic() + voice.seconds
+        self._patience = Patience(voice.seconds)  # a turn must not wait for ever
 
     def nodes(
         self,
@@ -110,5 +111,5 @@ class Maker:
             voice.summarizer,
             trusted=voice.trusted,
             breaker=voice.breaker,
-            deadline=self._deadline,  # a turn must not wait for ever
+            patience=self._patience,
         )

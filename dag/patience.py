@@ -1,16 +1,34 @@
-"""Waits for foreign code, but not for ever."""
+"""How long a pass waits for foreign code: not for ever."""
 
 from __future__ import annotations
 
 import contextvars
 import queue
 import threading
+import time as clock
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["within"]
+__all__ = ["Patience", "within"]
 
 Value = TypeVar("Value")
+
+
+class Patience:
+    """The time that one pass has for its summariser, in seconds from now on.
+
+    Calls begin while it lasts; the one that is under way at its end has half as long again, so that
+    a slow model's work is not thrown away.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._end = clock.monotonic() + seconds
+        self._grace = seconds / 2
+
+    def for_a_call(self) -> float:
+        """Seconds that a call may take that begins now; 0: none may begin."""
+        left = self._end - clock.monotonic()
+        return left + self._grace if left > 0 else 0.0
 
 
 def within(seconds: float | None, call: Callable[[], Value]) -> Value:

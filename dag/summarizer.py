@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import re
-import time as clock
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from typing import Final
 
 from .breaker import Breaker
 from .extractive import extract, key_terms
-from .patience import within
+from .patience import Patience, within
 from .replies import Draft, Rejected, Reply, is_too_long, read, without_surrogates
 from .tokens import clip, count_text
 
@@ -34,7 +33,6 @@ _LEAST: Final = 5  #: tokens; an extract of fewer may be empty
 _PROMPT_TOKENS: Final = 1000  #: what the prompt takes of a summariser's window, rounded up
 _HALVINGS: Final = 3  #: how often a source is halved that is too long for its summariser
 _HALVED: Final = 400  #: tokens; a smaller source is not worth a second call
-_SHARE: Final = 0.5  #: of the time that is left, what one call may take
 
 _SPEAKER: Final = re.compile(r"^(?:user|assistant|tool|system)[^:\n]{0,40}:\s*", re.IGNORECASE)
 
@@ -78,7 +76,7 @@ class _Route:
     call: Summarizer
     trusted: bool
     breaker: Breaker
-    deadline: float | None
+    patience: Patience | None
 
     def ask(self, request: SummaryRequest) -> Draft:
         """What one call brings.
@@ -88,11 +86,10 @@ class _Route:
         """
         if self.breaker.rests():
             raise Rejected(self.breaker.reason, smaller=False, spent=False)
-        if self.deadline is not None:
-            left = self.deadline - clock.monotonic()
-            if left <= 0:
+        if self.patience is not None:
+            request = replace(request, seconds=self.patience.for_a_call())
+            if not request.seconds:
                 raise Rejected("no time left for a summariser", smaller=False, spent=False)
-            request = replace(request, seconds=left * _SHARE)
         try:
             return read(self._answer(request), trusted=self.trusted)
         except Rejected:
@@ -104,7 +101,7 @@ class _Route:
             raise Rejected(reason, too_long=long, smaller=late or long) from error
 
     def _answer(self, request: SummaryRequest) -> object:
-        """A model's call is bounded by the host, in the thread that the host watches."""
+        """A model's call the host itself ends, in the thread that it watches."""
         seconds = request.seconds if self.trusted else None
         return within(seconds, lambda: self.call(request))
 
@@ -122,15 +119,15 @@ def summarize(
     trusted: bool,
     window_tokens: int | None = None,
     breaker: Breaker | None = None,
-    deadline: float | None = None,
+    patience: Patience | None = None,
 ) -> Summary:
     """Summarise *request* by calls of *summarizer*, or by extraction where they give nothing.
 
     *trusted*: the caller's own function, whose every text that is not blank and smaller than its
     source is the summary; otherwise a model, whose answer is judged first. *window_tokens*: what
     the summariser can read; a longer source is summarised in parts, one call each. *breaker*: of
-    the summariser's route. *deadline*: on the monotonic clock, when to stop waiting; one call may
-    take half of what is left. Without a summariser the extract is made at once.
+    the summariser's route. *patience*: how long to wait for it. Without a summariser the extract is
+    made at once.
 
     Never raises an ``Exception``; what is none (a cancelled call, an interrupt) passes through. A
     blank source calls nobody and gives blank texts.
@@ -145,7 +142,7 @@ def summarize(
         return _compose(request, Draft({}), "", "the source is blank")
     if summarizer is None:
         return _extracted(request, "no summariser")
-    route = _Route(summarizer, trusted, breaker or Breaker(), deadline)
+    route = _Route(summarizer, trusted, breaker or Breaker(), patience)
     if window_tokens is not None:
         room = max(window_tokens - _PROMPT_TOKENS - request.max_tokens, window_tokens // 2, _LEAST)
         parts = _parts(request.text, room)

@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..dag.breaker import Breakers
 from . import hermes
 from .attachment import Attachment, SettingsSource
 from .base import ContextEngine
 from .facts import engine_facts
 from .failures import Failures, said_by
+from .passes import note_outcome, note_refusal, request_for
 from .surface import COUNTERS, START, THRESHOLD, whole
 
 if TYPE_CHECKING:
-    from ..dag.compact import Outcome, PassRequest
     from ..dag.ingest import IngestReport
     from ..dag.settings import LoadedSettings, Settings
     from ..dag.summarizer import Summarizer
@@ -64,7 +65,8 @@ class LCMEngine(ContextEngine):
         self._attachment = Attachment(db_path, self._source, self._failures.over)
         self._session_id = ""
         self._family: Family | None = None
-        self._blocked_at = self._list_tokens = 0
+        self._blocked_at = self._list_tokens = self._asked_at = self._answered_tokens = 0
+        self._breakers = Breakers()
         self.context_length = context_length
         self.threshold_percent = THRESHOLD if settings is None else self.settings.threshold
         self.threshold_tokens = int(context_length * self.threshold_percent)
@@ -117,6 +119,7 @@ class LCMEngine(ContextEngine):
         clone._source.loaded = self._source.loaded
         clone._attachment.home = self._attachment.home
         clone._attachment.traceless = self._attachment.traceless
+        clone._breakers = self._breakers
         if self._family is not None:
             self._family.join(clone)
         return clone
@@ -160,7 +163,7 @@ class LCMEngine(ContextEngine):
             return
         self._session_id = self._attachment.session_id = session_id
         self.__dict__.update(COUNTERS)
-        self._blocked_at = self._list_tokens = 0
+        self._blocked_at = self._list_tokens = self._asked_at = self._answered_tokens = 0
         self.compression_count = self._attachment.passes()
 
     def _move(self, home: Path) -> None:
@@ -234,6 +237,7 @@ class LCMEngine(ContextEngine):
     def update_from_response(self, usage: Mapping[str, Any] | None) -> None:
         """What the provider counted; ``{}`` if it counted nothing."""
         self.awaiting_real_usage_after_compression = self._last_compression_made_progress = False
+        self._answered_tokens = 0  # the provider counts them now, or the host compacts
         for name in ("prompt_tokens", "completion_tokens", "total_tokens") if usage else ():
             setattr(self, f"last_{name}", whole((usage or {}).get(name)))
             self.last_real_prompt_tokens = self.last_prompt_tokens
@@ -270,16 +274,15 @@ class LCMEngine(ContextEngine):
         if not session_id or not messages:
             return messages
         try:
-            request = self._request(
-                current_tokens, focus_topic or "", memory_context or "", force=bool(force)
-            )
             from ..dag.compact import compact
 
+            focus, memory = str(focus_topic or ""), str(memory_context or "")
+            request = request_for(self, current_tokens, focus, memory, force=bool(force))
             rows = list(messages)  # the live list of an older host may grow meanwhile
             ledger = self._attachment.ledger(session_id, rows)
             _, binding = ledger.bind(rows)
             outcome = compact(ledger.store, ledger.session.line, binding, request)
-            self._note_outcome(outcome, max(current_tokens or 0, outcome.before) - outcome.before)
+            note_outcome(self, outcome, max(current_tokens or 0, outcome.before))
             if not outcome.changed:
                 _log.info("nothing was compacted: %s", outcome.reason)
                 return messages
@@ -291,65 +294,12 @@ class LCMEngine(ContextEngine):
             return messages
         return list(outcome.rows)
 
-    def _request(
-        self, current_tokens: int | None, focus: str, memory: str, *, force: bool
-    ) -> PassRequest:
-        from ..dag.compact import PassRequest
-
-        return PassRequest(
-            settings=self.settings,
-            window=self.context_length,
-            threshold_tokens=self.threshold_tokens,
-            current_tokens=current_tokens,
-            force=force,
-            stamp=hermes.keeps_uids(),
-            summarizer=self._summarize(),
-            trusted=self._summarizer is not None,
-            focus=focus,
-            memory=memory,
-        )
-
-    def _summarize(self) -> Summarizer | None:
-        if self._attachment.skips(self._session_id):  # ignored: made to fit, shown to no model
-            return None
-        return self._summarizer or hermes.model_summarizer(self.settings.state_generation_model)
-
-    def _note_outcome(self, outcome: Outcome, overhead: int) -> None:
-        self._list_tokens = outcome.after
-        if outcome.after + overhead >= self.threshold_tokens:
-            grown = max(self.settings.compaction_token_threshold, self.threshold_tokens // 20)
-            self._blocked_at = outcome.after + overhead + grown
-        else:
-            self._blocked_at = 0
-        if not outcome.changed:
-            return
-        self.compression_count += 1
-        self._last_compression_made_progress = True
-        self._last_compression_savings_pct = 100 * (1 - outcome.after / max(outcome.before, 1))
-        failed = [
-            node.degraded for node in outcome.made if node.degraded.startswith("summariser failed")
-        ]
-        if failed:
-            self._last_summary_fallback_used = True
-            self._last_summary_error = (
-                f"{len(failed)} of {len(outcome.made)} summaries are extracted sentences ({failed[-1]});"
-                " every message is kept"
-            )
-        _log.info(
-            "compacted %d tokens to %d (%d new nodes)",
-            outcome.before,
-            outcome.after,
-            len(outcome.made),
-        )
-
     def record_completed_compaction(self, *args: Any, **kwargs: Any) -> None:
         """The host took the result over; nothing is left to do: nodes are on disk since."""
 
     def record_rejected_compaction(self, *args: Any, **kwargs: Any) -> None:
         """The host refused a result; not again before the conversation has grown."""
-        self._blocked_at = max(
-            self._blocked_at, self.threshold_tokens + self.threshold_tokens // 20
-        )
+        note_refusal(self)
 
     def record_timeout_failure(self, message: str = "", *args: Any, **kwargs: Any) -> None:
         """The host gave up waiting; what was made is found again the next time."""
@@ -365,6 +315,7 @@ class LCMEngine(ContextEngine):
 
     def handle_tool_call(self, name: str, args: Any, **kwargs: Any) -> str:
         """Answer a call of the agent; JSON, never an exception."""
+        from ..dag.tokens import count_text
         from ..storage.errors import StoreError
         from ..tools.desk import Desk
         from ..tools.toolset import call, failure
@@ -382,7 +333,9 @@ class LCMEngine(ContextEngine):
             return failure(str(error), "The conversation goes on. `hermes lcm doctor` says more.")
         if stored is None:
             return failure(*self._attachment.absence())
-        return call(Desk(*stored, self.settings, engine_facts(self)), name, args)
+        answer = call(Desk(*stored, self.settings, engine_facts(self)), name, args)
+        self._answered_tokens += count_text(answer)
+        return answer
 
     # status
 

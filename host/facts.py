@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import hermes
+from .passes import route_of
 
 if TYPE_CHECKING:
     from .engine import LCMEngine
@@ -24,11 +25,29 @@ def engine_facts(engine: LCMEngine) -> dict[str, Any]:
         "last_prompt_tokens": engine.last_prompt_tokens,
         "list_tokens": engine._list_tokens,
         "blocked": engine.block_reason,
+        "room_tokens": _room(engine),
         "problems": [
+            *_resting(engine),
             *(f"lcm.{problem.message}" for problem in (*loaded.problems, *loaded.inert)),
             *engine._failures.recent(),
         ],
     }
+
+
+def _room(engine: LCMEngine) -> int:
+    """Tokens that the window has left, less what tools of ours have answered since it was measured."""
+    used = max(engine.last_prompt_tokens, engine._list_tokens, 0)
+    return max(engine.context_length - used - engine._answered_tokens, 0)
+
+
+def _resting(engine: LCMEngine) -> list[str]:
+    """What there is to say of a summariser that is left alone."""
+    breaker = engine._breakers.of(route_of(engine))
+    if not (seconds := breaker.rests()):
+        return []
+    return [
+        f"{breaker.reason} ({seconds:.0f} s). Sentences are extracted meanwhile; /compress asks it at once."
+    ]
 
 
 def facts_of(engine: LCMEngine) -> dict[str, Any]:

@@ -7,6 +7,7 @@ answer that lets the core work as a library.
 from __future__ import annotations
 
 import logging
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -124,6 +125,18 @@ def parent_of(session_db: Any, session: str) -> Parent | None:
     return Parent(str(name), str(ended or "")) if name else None
 
 
+def _configured_timeout() -> float:
+    """Seconds that config.yaml gives a call for a compression; infinite if it says nothing."""
+    section: Any = _config()
+    for name in ("auxiliary", "compression", "timeout"):
+        section = section.get(name) if isinstance(section, Mapping) else None
+    try:
+        seconds = float(section or math.inf)
+    except (TypeError, ValueError):
+        return math.inf
+    return seconds if seconds > 0 else math.inf
+
+
 def model_summarizer(model: str) -> Summarizer | None:
     """A summariser that asks the host's auxiliary model; None without Hermes.
 
@@ -137,7 +150,9 @@ def model_summarizer(model: str) -> Summarizer | None:
     from ..dag.summarizer import Reply
 
     def ask(request: SummaryRequest) -> Reply:
-        wanted = {"model": model} if model else {}
+        wanted: dict[str, Any] = {"model": model} if model else {}
+        if request.seconds is not None:
+            wanted["timeout"] = min(request.seconds, _configured_timeout())
         response = call_llm(
             task="compression",
             messages=summary_messages(request),
