@@ -57,7 +57,6 @@ def test_messages_stand_where_they_stood(store):
     assert [(12, 500, 1, False), (4, 1000, 1, False), (9, 77_000, 2, True)] == found
     assert store.append(line, [(draft(20), 3)])[0].id == 13
     assert [9] == [hit.message for hit in store.search(["number9"], [], Filter(), 5)]
-    assert [] == store.audit()
 
 
 def test_a_number_that_is_taken_gives_way(store):
