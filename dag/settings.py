@@ -17,6 +17,7 @@ import re
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
 from typing import Any, Final, Literal
 
 _Complain = Callable[[object, str], None]  # (what is wrong, why); the rest of the value is used
@@ -291,6 +292,44 @@ def load_settings(raw: object) -> LoadedSettings:
     settings = Settings(**_in_order(given, problems))
     sources = {name: "config" if name in given else "default" for name in _FIELDS}
     return LoadedSettings(settings, tuple(problems), sources, tuple(inert))
+
+
+def read_config(path: Path) -> tuple[Mapping[str, Any], str]:
+    """A whole config.yaml as its Hermes has it, and what keeps it from being read ("": nothing).
+
+    For whoever looks at a home from outside; inside, Hermes itself is asked. No file is no fault.
+
+    Raises:
+        ImportError: this Python has no PyYAML.
+    """
+    import yaml
+
+    try:
+        found = yaml.safe_load(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}, ""
+    except OSError as error:
+        return {}, f"{path} cannot be read: {error.strerror}"
+    except UnicodeDecodeError:
+        return {}, f"{path} is not UTF-8"
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark else ""
+        return {}, f"{path} is no YAML{where}"
+    if isinstance(found, Mapping):
+        return found, ""
+    return {}, "" if found is None else f"{path} holds no keys"
+
+
+def section_of(config: Mapping[str, Any]) -> Any:
+    """The section ``lcm:`` of a config.yaml, overlaid by ``plugins.entries.lcm.settings``."""
+    section = config.get("lcm")
+    entry: Any = config
+    for name in ("plugins", "entries", "lcm", "settings"):
+        entry = entry.get(name) if isinstance(entry, Mapping) else None
+    if not isinstance(entry, Mapping) or not entry:
+        return section
+    return {**section, **entry} if isinstance(section, Mapping) else dict(entry)
 
 
 def _without_effect(key: str, value: object) -> Problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import hermes
@@ -64,4 +65,16 @@ def facts_of(engine: LCMEngine) -> dict[str, Any]:
         else f"context.engine is '{selected}'; `engine: lcm` under `context:` in config.yaml selects lcm",
         "compression_enabled": hermes.compression_enabled(),
         "compression_count": engine.compression_count,
+        "failures": engine._failures.recent(),
+        "hermes": lambda: _hermes(engine),
+    }
+
+
+def _hermes(engine: LCMEngine) -> dict[str, Any]:
+    """What the doctor wants to know of this Hermes; looked up when it asks, for it takes a moment."""
+    return {
+        "home": str(engine._attachment.home or hermes.home()),
+        "config": hermes.config(),
+        "served_by": hermes.engine_served(),
+        "folder": str(Path(__file__).resolve().parent.parent),
     }

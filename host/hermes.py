@@ -6,6 +6,7 @@ answer that lets the core work as a library.
 
 from __future__ import annotations
 
+import copy
 import logging
 import math
 import os
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Parent",
     "compression_enabled",
+    "config",
     "engine_selected",
+    "engine_served",
     "home",
     "image_tokens",
     "keeps_uids",
@@ -41,42 +44,68 @@ def home() -> Path:
     return Path(get_hermes_home())
 
 
-def _config() -> Mapping[str, Any]:
+def config() -> Mapping[str, Any]:
+    """config.yaml as Hermes has it, defaults included; {} without Hermes."""
     try:
         from hermes_cli.config import load_config_readonly
     except ImportError:
         return {}
     try:
-        config = load_config_readonly()
+        found = load_config_readonly()
     except Exception:  # a broken config.yaml is the host's to report
         _log.warning("config.yaml could not be read; lcm uses its defaults", exc_info=True)
         return {}
-    return config if isinstance(config, Mapping) else {}
+    return found if isinstance(found, Mapping) else {}
 
 
 def settings_section() -> Any:
     """The section ``lcm:`` of config.yaml, overlaid by ``plugins.entries.lcm.settings``."""
-    config = _config()
-    section = config.get("lcm")
-    entry: Any = config
-    for name in ("plugins", "entries", "lcm", "settings"):
-        entry = entry.get(name) if isinstance(entry, Mapping) else None
-    if not isinstance(entry, Mapping) or not entry:
-        return section
-    return {**section, **entry} if isinstance(section, Mapping) else dict(entry)
+    from ..dag.settings import section_of
+
+    return section_of(config())
 
 
 def engine_selected() -> str:
     """The value of ``context.engine``."""
-    context = _config().get("context")
+    context = config().get("context")
     return (
         str(context.get("engine", "compressor")) if isinstance(context, Mapping) else "compressor"
     )
 
 
+def engine_served() -> str:
+    """The name of the engine that this Hermes gives a new agent: found as it finds it itself.
+
+    It falls back to its own compressor in silence, whatever is selected; so it is asked, not believed.
+    """
+    selected = engine_selected()
+    for find in (_in_folders, _among_plugins):
+        try:
+            engine = find(selected)
+        except Exception:  # as the host does, which then takes its own
+            _log.debug("the host found no engine %s", selected, exc_info=True)
+            continue
+        if engine is not None:
+            return str(engine.name)
+    return "compressor"
+
+
+def _in_folders(name: str) -> Any:
+    from plugins.context_engine import load_context_engine
+
+    return load_context_engine(name)
+
+
+def _among_plugins(name: str) -> Any:
+    from hermes_cli.plugins import get_plugin_context_engine
+
+    engine = get_plugin_context_engine()
+    return copy.deepcopy(engine) if engine is not None and engine.name == name else None
+
+
 def compression_enabled() -> bool:
     """Whether the host ever asks an engine to compact (``compression.enabled``)."""
-    section = _config().get("compression")
+    section = config().get("compression")
     value = section.get("enabled", True) if isinstance(section, Mapping) else True
     return value if isinstance(value, bool) else str(value).lower() in ("true", "1", "yes")
 
@@ -127,7 +156,7 @@ def parent_of(session_db: Any, session: str) -> Parent | None:
 
 def _configured_timeout() -> float:
     """Seconds that config.yaml gives a call for a compression; infinite if it says nothing."""
-    section: Any = _config()
+    section: Any = config()
     for name in ("auxiliary", "compression", "timeout"):
         section = section.get(name) if isinstance(section, Mapping) else None
     try:
