@@ -6,6 +6,7 @@ everything that works on a conversation is imported when there is one.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Attachment", "SettingsSource"]
 
 _log = logging.getLogger(__name__)
+
+#: Counts what engines do in this process, so that one can tell which did something last.
+_MOVES = itertools.count(1)
 
 
 class SettingsSource:
@@ -78,6 +82,8 @@ class Attachment:
         source: SettingsSource,
         stored: Callable[[], None] = lambda: None,
     ) -> None:
+        self.moved = 0
+        """When it last came to a session or was shown a list: higher is later."""
         self.session_id = ""
         self.session_db: Any = None
         self.home: Path | None = None
@@ -90,6 +96,16 @@ class Attachment:
         self._sessions: Sessions | None = None
         self.traceless = Traceless()
         self._mutex = threading.RLock()
+
+    @property
+    def session_id(self) -> str:
+        """The session it stands on; empty for none."""
+        return self._session_id
+
+    @session_id.setter
+    def session_id(self, session_id: str) -> None:
+        self._session_id = session_id
+        self.moved = next(_MOVES)
 
     @property
     def path(self) -> str | Path:
@@ -163,6 +179,7 @@ class Attachment:
         Raises:
             StoreError: the store cannot be opened.
         """
+        self.moved = next(_MOVES)
         with self._mutex:
             return self._catch_up().ledger(session_id, rows, self.session_db)
 
