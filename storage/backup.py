@@ -10,17 +10,16 @@ asked for until it is whole, checked and on the disk.
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .connection import translated
-from .errors import StoreDamaged, StoreError, StoreForeign, StoreMissing, StoreUnwritable
+from .errors import StoreDamaged, StoreError, StoreForeign, StoreMissing
 from .migrations import APPLICATION_ID
 from .reading import read_only, snapshot
+from .translation import translated
+from .whole import new_file
 
 __all__ = ["Copied", "Steps", "copy"]
 
@@ -64,9 +63,7 @@ def copy(path: Path, target: Path, steps: Steps | None = None) -> Copied:
         raise StoreMissing(
             f"There is no database at {path} yet: it begins with the first turn.", str(path)
         )
-    if os.path.lexists(target):
-        raise StoreUnwritable(f"{target} is there already. Name another file.", str(target))
-    with _part_of(target) as part:
+    with new_file(target) as part:
         with read_only(path) as source:
             if source.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
                 raise StoreForeign(f"{path} is no database of this engine.", str(path))
@@ -79,22 +76,7 @@ def copy(path: Path, target: Path, steps: Steps | None = None) -> Copied:
                         raise
         show("checking the copy", 0, 0)
         _check(part, counts, path)
-        _settle(part, target)
     return Copied(str(target), target.stat().st_size, *counts)
-
-
-@contextlib.contextmanager
-def _part_of(target: Path) -> Iterator[Path]:
-    """An empty file of its own beside *target*, 0600; gone at the end of the block."""
-    with translated(str(target)):
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(f".{target.name}.part", ".", target.parent)
-        os.close(handle)
-    part = Path(name)
-    try:
-        yield part
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _fill(source: sqlite3.Connection, part: Path, show: Steps) -> None:
@@ -129,25 +111,3 @@ def _check(part: Path, counts: tuple[int, ...], path: Path) -> None:
             "Run `hermes lcm verify`.",
             str(path),
         )
-
-
-def _settle(part: Path, target: Path) -> None:
-    """Bring the file to the disk, then give it its name, unless that was taken meanwhile."""
-    with translated(str(target)):
-        _sync(part, os.O_RDWR)
-        try:
-            os.link(part, target)
-        except FileExistsError as error:
-            raise StoreUnwritable(f"{target} is there already.", str(target)) from error
-        except OSError:  # a file system without hard links
-            part.rename(target)
-        with contextlib.suppress(OSError):  # not every system can do this with a folder
-            _sync(target.parent, os.O_RDONLY)
-
-
-def _sync(path: Path, mode: int) -> None:
-    handle = os.open(path, mode)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -12,8 +12,8 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from .connection import translated
 from .errors import StoreMissing
+from .translation import translated
 
 __all__ = ["read_only", "snapshot"]
 
