@@ -246,6 +246,21 @@ class Connection:
         """Exclusive use of the connection, without a transaction of its own."""
         return _Reading(self)
 
+    def scrub(self) -> bool:
+        """Write the file anew without what was deleted, and empty the log of writes.
+
+        False if another process reads or writes, so that old bytes are still there.
+        """
+        with self.reading(), _alone(self._lock_file):
+            try:
+                self.sql.execute("VACUUM")
+                busy = self.sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error):
+                    raise
+                return False
+        return not busy
+
     def _checkpoint_at_need(self) -> None:
         try:
             size = os.stat(f"{self.path}-wal").st_size  # noqa: PTH116 - 1 us; this runs at every commit

@@ -7,6 +7,7 @@ StoreError
 ├── StoreDamaged      the file or a row in it does not hold what was written
 │   └── StoreIndexBroken   only the search index, which the log can rebuild
 ├── StoreBusy         another process holds the database longer than we wait
+├── StoreForgotten    what should be written belongs to a session that was forgotten on request
 └── StoreUnwritable   no permission, read-only or full disk
 
 Each carries the path it is about. What SQLite raises is mapped in one place,
@@ -20,6 +21,7 @@ __all__ = [
     "StoreDamaged",
     "StoreError",
     "StoreForeign",
+    "StoreForgotten",
     "StoreIndexBroken",
     "StoreMissing",
     "StoreTooNew",
@@ -42,6 +44,10 @@ class StoreMissing(StoreError):
 
 class StoreForeign(StoreError):
     """The file belongs to another program, or is no database."""
+
+
+class StoreForgotten(StoreError):
+    """The session was forgotten on request, and nothing of it is stored any more."""
 
 
 class StoreTooNew(StoreError):

@@ -7,12 +7,12 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import StoreDamaged
+from .errors import StoreDamaged, StoreForgotten
 from .records import Node, Source
 from .seals import reseal
 from .uids import pack_uid, unpack_uid
 
-__all__ = ["by_source", "by_uid", "counts", "on_lines", "over", "put", "stands_for"]
+__all__ = ["by_source", "by_uid", "counts", "data_of", "on_lines", "over", "put", "stands_for"]
 
 _PACKED = (
     "topic", "hints", "sufficient", "first_seq", "last_seq", "first_turn", "last_turn", "messages", "lifted",
@@ -21,16 +21,23 @@ _PACKED = (
 _NODE = "SELECT id, uid, kind, line, source_key, depth, degraded, time, data FROM nodes "
 
 
+_DEAD = "SELECT 1 FROM forgotten WHERE kind = 'session' AND line = ?"
+
+
 def put(sql: sqlite3.Connection, node: Node) -> bool:
-    """Store *node*; False if it was there."""
-    data = {name: getattr(node, name) for name in _PACKED}
-    data["texts"] = {str(level): text for level, text in node.texts.items()}
+    """Store *node*; False if it was there.
+
+    Raises:
+        StoreForgotten: the sessions of its line were forgotten.
+    """
+    if sql.execute(_DEAD, [node.line]).fetchone():
+        raise StoreForgotten("The session was forgotten meanwhile; nothing of it is stored.")
     row = sql.execute(
         "INSERT INTO nodes (uid, kind, line, source_key, depth, degraded, time, data) VALUES (?,?,?,?,?,?,?,?)"
         " ON CONFLICT (uid) DO NOTHING RETURNING id",
         [
             pack_uid(node.uid), node.kind, node.line, node.source_key, node.depth, node.degraded, node.time,
-            json.dumps(data),
+            data_of(node),
         ],
     ).fetchone()  # fmt: skip
     if row is None:
@@ -52,6 +59,13 @@ def put(sql: sqlite3.Connection, node: Node) -> bool:
         ],
     )
     return True
+
+
+def data_of(node: Node) -> str:
+    """What of a node has no column of its own."""
+    data = {name: getattr(node, name) for name in _PACKED}
+    data["texts"] = {str(level): text for level, text in node.texts.items()}
+    return json.dumps(data)
 
 
 def _numbers(sql: sqlite3.Connection, uids: Sequence[str]) -> dict[str, int]:

@@ -32,6 +32,7 @@ __all__ = [
     "read",
     "resolve",
     "revise",
+    "stow",
     "touch",
     "write",
 ]
@@ -99,7 +100,7 @@ def write(
     rows, placed, texts, made = [], [], [], []
     for (number, seq), (draft, turn) in zip(where, drafts, strict=True):
         uid, role, body, text, key, digest, time, tokens, tool = draft
-        skeleton, refs = (body, None) if len(body) <= payloads.LARGE else _stow(sql, body)
+        skeleton, refs = (body, None) if len(body) <= payloads.LARGE else stow(sql, body)
         name = pack_uid(uid)
         check = seal(number, name, role, time, 1, digest, key, tokens, tool)
         rows.append((number, name, role, time, digest, key, tokens, tool, skeleton, refs, check))
@@ -117,7 +118,8 @@ def put_entry(sql: sqlite3.Connection, line: int, placed: Placed) -> None:
     sql.execute(INSERT_ENTRY, [line, placed.seq, placed.number, placed.turn])
 
 
-def _stow(sql: sqlite3.Connection, body: bytes) -> tuple[bytes, str | None]:
+def stow(sql: sqlite3.Connection, body: bytes) -> tuple[bytes, str | None]:
+    """Store the large strings of a body; returns what is left of it, and where they belong."""
     skeleton, refs, large = payloads.split(body)
     for name, data in large.items():
         key = bytes.fromhex(name)
@@ -136,7 +138,7 @@ def revise(sql: sqlite3.Connection, message: int, draft: Draft) -> None:
     ).fetchone()[0]
     reseal(sql, "versions", "id = ?", [version])
     fts.replace_message(sql, message, old.body, version, draft.text)
-    skeleton, refs = _stow(sql, draft.body)
+    skeleton, refs = stow(sql, draft.body)
     sql.execute(
         "UPDATE messages SET version = version + 1, digest = ?, key = ?, tokens = ?, tool = ?, body = ?, refs = ?"
         " WHERE id = ?",

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from .archive import Placed
@@ -19,6 +19,8 @@ from .audit import MemoryAudit
 from .canon import decode
 from .errors import StoreDamaged
 from .memory_archive import MemoryArchive
+from .memory_forget import MemoryEraser
+from .memory_rows import Kept, Line
 from .ranking import ranked, words_of
 from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
 from .text import searchable
@@ -26,23 +28,6 @@ from .text import searchable
 __all__ = ["MemoryStore"]
 
 _GAP = 1 << 20
-
-
-@dataclass
-class _Kept:
-    """A message with all its versions; the last is current."""
-
-    uid: str
-    time: float
-    drafts: list[Draft]
-
-
-@dataclass
-class _Line:
-    base: int | None
-    revision: int = 0
-    places: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
-    """(message, turn, withdrawn) by order key."""
 
 
 class MemoryStore:
@@ -53,12 +38,13 @@ class MemoryStore:
     def __init__(self) -> None:
         self._mutex = threading.RLock()
         self._sessions: dict[str, Session] = {}
-        self._lines: dict[int, _Line] = {}
-        self._messages: dict[int, _Kept] = {}
+        self._lines: dict[int, Line] = {}
+        self._messages: dict[int, Kept] = {}
         self._uids: dict[str, int] = {}
         self._nodes: dict[str, Node] = {}
         self._memory: dict[tuple[str, str], Any] = {}
         self._passes: list[Pass] = []
+        self._eraser = MemoryEraser(self)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
@@ -89,7 +75,7 @@ class MemoryStore:
             else:
                 line = max(self._lines, default=0) + 1
                 base = source.line if source is not None and relation == "branch" else None
-                self._lines[line] = _Line(
+                self._lines[line] = Line(
                     base, places=dict(self._lines[base].places) if base else {}
                 )
             session = Session(name, line, parent, relation if source else "new", time.time())
@@ -99,7 +85,7 @@ class MemoryStore:
     def put_session(self, session: Session, base: int | None) -> Session:
         """``Archive.restore_session``."""
         with self._mutex:
-            self._lines.setdefault(session.line, _Line(base))
+            self._lines.setdefault(session.line, Line(base))
             return self._sessions.setdefault(session.name, session)
 
     def sessions(self) -> list[Session]:
@@ -135,7 +121,7 @@ class MemoryStore:
         number = placed.number
         if draft is not None:
             number = max(number, next(reversed(self._messages), 0) + 1)
-            self._messages[number] = _Kept(draft.uid, draft.time, [draft])
+            self._messages[number] = Kept(draft.uid, draft.time, [draft])
             self._uids[draft.uid] = number
         self._lines[line].places[placed.seq] = (number, placed.turn, placed.withdrawn)
         self._lines[line].revision += 1
@@ -266,6 +252,7 @@ class MemoryStore:
 
     def put_node(self, node: Node) -> None:
         with self._mutex:
+            self._eraser.refuse(node.line)
             self._nodes.setdefault(node.uid, node)
 
     def nodes(self, uids: Sequence[str]) -> list[Node]:
@@ -342,7 +329,7 @@ class MemoryStore:
                 for version in range(len(kept.drafts), 0, -1):
                     yield number, version, searchable(decode(kept.drafts[version - 1].body))
 
-    def _passes_filter(self, number: int, kept: _Kept, where: Filter) -> bool:
+    def _passes_filter(self, number: int, kept: Kept, where: Filter) -> bool:
         return (
             (where.lines is None or any(self.placed(line, [number]) for line in where.lines))
             and (not where.roles or kept.drafts[0].role in where.roles)
@@ -394,6 +381,9 @@ class MemoryStore:
 
     def audit(self) -> MemoryAudit:
         return MemoryAudit(self)
+
+    def eraser(self) -> MemoryEraser:
+        return self._eraser
 
     def reindex(self) -> int:
         return sum(len(kept.drafts) for kept in self._messages.values()) + len(self._nodes)

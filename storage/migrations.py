@@ -124,6 +124,16 @@ CREATE TABLE passes (
     seal INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX passes_by_session ON passes (session);
+CREATE TABLE forgotten (       -- what was taken out on request: see storage.forget
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    time REAL NOT NULL,
+    digest BLOB NOT NULL,
+    line INTEGER NOT NULL,
+    detail TEXT NOT NULL,
+    seal INTEGER NOT NULL,
+    PRIMARY KEY (kind, name)
+) WITHOUT ROWID;
 """
 
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from .archive import Archive
 from .audit import Audit
+from .forget import Eraser
 from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
 
 __all__ = ["Store"]
@@ -123,7 +124,11 @@ class Store(Protocol):
     # nodes
 
     def put_node(self, node: Node) -> None:
-        """Store a node; one that is there already stays as it is."""
+        """Store a node; one that is there already stays as it is.
+
+        Raises:
+            StoreForgotten: the sessions of its line were forgotten.
+        """
 
     def nodes(self, uids: Sequence[str]) -> list[Node]:
         """The nodes with these uids, in that order; a missing one is left out."""
@@ -185,6 +190,9 @@ class Store(Protocol):
 
     def audit(self) -> Audit:
         """What proving the store needs."""
+
+    def eraser(self) -> Eraser:
+        """What forgetting needs; nothing else deletes."""
 
     def reindex(self) -> int:
         """Make the search index again from the log; returns how many texts it holds."""

@@ -26,6 +26,7 @@ SEALED: Final[dict[str, tuple[str, ...]]] = {
     "nodes": ("id", "uid", "kind", "line", "source_key", "depth", "degraded", "time", "data"),
     "memory": ("session", "name", "value"),
     "passes": ("id", "session", "data"),
+    "forgotten": ("kind", "name", "time", "digest", "line", "detail"),
 }
 """Columns under the seal, by table. Bodies, payloads and edges are under digests."""
 

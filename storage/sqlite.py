@@ -22,6 +22,7 @@ from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, To
 from .seals import reseal
 from .sqlite_archive import SqliteArchive
 from .sqlite_audit import SqliteAudit
+from .sqlite_forget import SqliteEraser
 from .uids import pack_uid
 
 __all__ = ["SqliteStore"]
@@ -339,6 +340,9 @@ class SqliteStore:
 
     def audit(self) -> SqliteAudit:
         return SqliteAudit(self._connection)
+
+    def eraser(self) -> SqliteEraser:
+        return SqliteEraser(self._connection)
 
     def reindex(self) -> int:
         with self._connection.writing() as sql:

@@ -1,0 +1,74 @@
+"""What forgetting needs and nobody else: to take things out for good, and to keep a stone in their place.
+
+Nothing in the store deletes by itself; this is what a person's ``forget`` uses. A *stone* says that
+something was there, when it went, and what stands there now. It never holds what was forgotten.
+``Store.eraser()`` gives the one of a store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from .records import Draft, Entry, Node
+
+__all__ = ["Eraser", "Stone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stone:
+    """Says that something was forgotten on request."""
+
+    kind: str
+    """``session``, ``message`` (one version of one), ``node`` or ``text``."""
+    name: str
+    """The session's name, ``number@version``, the node's uid, or a salt (hex)."""
+    time: float
+    digest: bytes
+    """Session: over the digests of its messages. Message: of the bytes that stand there now. Node:
+    what its texts and sources give now. Text: over the salt and the text."""
+    line: int = 0
+    """Of a session: the line it stood on, on which nothing is written any more."""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    """Session: how many ``messages`` and ``nodes`` went. Text: its ``length`` in bytes and a ``crc``."""
+
+
+class Eraser(Protocol):
+    """Every method may raise :class:`storage.errors.StoreError`."""
+
+    def stones(self, *kinds: str) -> list[Stone]:
+        """The stones of these kinds (none given: all), by kind and name."""
+
+    def is_forgotten(self, session: str) -> bool:
+        """Whether the session of that name was forgotten."""
+
+    def bury(self, stone: Stone) -> None:
+        """Keep a stone; one of the same kind and name is replaced."""
+
+    def alone(self, line: int) -> list[Entry]:
+        """The entries of a line whose messages stand on no other, in order."""
+
+    def above(self, messages: Sequence[int]) -> list[str]:
+        """uids of all nodes that have any of these messages under them, at any depth, frames too."""
+
+    def remove(self, line: int, messages: Sequence[int], nodes: Sequence[str]) -> None:
+        """Take out the sessions of a line, and these messages and nodes with all that belongs to them.
+
+        What else stands on the line is there for lines that were branched from it.
+        """
+
+    def overwrite(self, message: int, version: int, draft: Draft) -> None:
+        """Put other bytes and another key in the place of a version; its digest stays as it was."""
+
+    def overwrite_node(self, node: Node) -> None:
+        """Put other texts, hints and another topic into a node; its uid stays as it was."""
+
+    def sweep(self) -> None:
+        """Drop payloads that no message needs, make the search index anew, and say that all lines changed."""
+
+    def scrub(self) -> bool:
+        """Leave nothing of what was deleted in free pages or in the log of writes; not in a transaction.
+
+        False if another process keeps it from that just now; a second call tries again.
+        """

@@ -1,0 +1,87 @@
+"""The executable specification of ``storage.forget``, over a store in memory.
+
+A part of :class:`storage.memory.MemoryStore` in a file of its own, so it uses what is private there.
+"""
+
+# ruff: noqa: SLF001
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .errors import StoreForgotten
+from .forget import Stone
+from .records import Draft, Entry, Node
+
+if TYPE_CHECKING:
+    from .memory import MemoryStore
+
+__all__ = ["MemoryEraser"]
+
+
+class MemoryEraser:
+    """A :class:`storage.forget.Eraser` of one store in memory."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._stones: dict[tuple[str, str], Stone] = {}
+
+    def stones(self, *kinds: str) -> list[Stone]:
+        return [
+            stone for key, stone in sorted(self._stones.items()) if not kinds or key[0] in kinds
+        ]
+
+    def is_forgotten(self, session: str) -> bool:
+        return ("session", session) in self._stones
+
+    def refuse(self, line: int) -> None:
+        """Let nothing be written on a line whose sessions were forgotten."""
+        if any(stone.line == line for stone in self.stones("session")):
+            raise StoreForgotten("The session was forgotten meanwhile; nothing of it is stored.")
+
+    def bury(self, stone: Stone) -> None:
+        self._stones[stone.kind, stone.name] = stone
+
+    def alone(self, line: int) -> list[Entry]:
+        others = {session.line for session in self._store.sessions()} - {line}
+        shared = {entry.id for other in others for entry in self._store.entries(other)}
+        return [entry for entry in self._store.entries(line) if entry.id not in shared]
+
+    def above(self, messages: Sequence[int]) -> list[str]:
+        gone, under = set(messages), dict[str, None]()
+        for node in self._store._nodes.values():  # in the order in which they were put
+            if any(source.message in gone or source.node in under for source in node.sources):
+                under[node.uid] = None
+        return list(under)
+
+    def remove(self, line: int, messages: Sequence[int], nodes: Sequence[str]) -> None:
+        store, gone = self._store, set(messages)
+        names = {each.name for each in store._sessions.values() if each.line == line}
+        for uid in nodes:
+            del store._nodes[uid]
+        places = store._lines[line].places
+        store._lines[line].places = {
+            s: place for s, place in places.items() if place[0] not in gone
+        }
+        for number in gone:
+            del store._messages[number]
+        store._uids = {uid: number for uid, number in store._uids.items() if number not in gone}
+        for name in names:
+            del store._sessions[name]
+        store._passes = [done for done in store._passes if done.session not in names]
+        store._memory = {key: value for key, value in store._memory.items() if key[0] not in names}
+
+    def overwrite(self, message: int, version: int, draft: Draft) -> None:
+        drafts = self._store._messages[message].drafts
+        drafts[version - 1] = draft._replace(digest=drafts[version - 1].digest)
+
+    def overwrite_node(self, node: Node) -> None:
+        self._store._nodes[node.uid] = node
+
+    def sweep(self) -> None:
+        for line in self._store._lines.values():
+            line.revision += 1
+
+    def scrub(self) -> bool:
+        return True

@@ -1,0 +1,147 @@
+"""Takes things out of a SQLite file for good; what each method promises is in ``storage.forget``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+from . import fts, graph_tables, log_tables
+from .connection import Connection
+from .forget import Stone
+from .records import Draft, Entry, Node
+from .seals import reseal
+from .uids import pack_uid, unpack_uid
+
+__all__ = ["SqliteEraser"]
+
+_COLUMNS = "kind, name, time, digest, line, detail"
+
+
+class SqliteEraser:
+    """A :class:`storage.forget.Eraser` of one file."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @contextlib.contextmanager
+    def _erasing(self) -> Iterator[sqlite3.Connection]:
+        """A write transaction in which what is deleted is overwritten with zeros."""
+        with self._connection.writing() as sql:
+            sql.execute("PRAGMA secure_delete = ON")
+            yield sql
+
+    def stones(self, *kinds: str) -> list[Stone]:
+        marks = ",".join("?" * len(kinds))
+        where = f"WHERE kind IN ({marks})" if kinds else ""
+        with self._connection.reading() as sql:
+            rows = sql.execute(
+                f"SELECT {_COLUMNS} FROM forgotten {where} ORDER BY kind, name", kinds
+            ).fetchall()
+        return [Stone(*row, detail=json.loads(detail)) for *row, detail in rows]
+
+    def is_forgotten(self, session: str) -> bool:
+        query = "SELECT 1 FROM forgotten WHERE kind = 'session' AND name = ?"
+        with self._connection.reading() as sql:
+            return sql.execute(query, [session]).fetchone() is not None
+
+    def bury(self, stone: Stone) -> None:
+        values = [
+            stone.kind, stone.name, stone.time, stone.digest, stone.line,
+            json.dumps(dict(stone.detail), sort_keys=True),
+        ]  # fmt: skip
+        with self._connection.writing() as sql:
+            sql.execute(
+                f"INSERT OR REPLACE INTO forgotten ({_COLUMNS}, seal)"
+                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, lcm_seal(?1, ?2, ?3, ?4, ?5, ?6))",
+                values,
+            )
+
+    def alone(self, line: int) -> list[Entry]:
+        other = "SELECT 1 FROM entries o WHERE o.message = e.message AND o.line != e.line"
+        with self._connection.reading() as sql:
+            return log_tables.entries(sql, f"e.line = ? AND NOT EXISTS ({other})", [line])
+
+    def above(self, messages: Sequence[int]) -> list[str]:
+        gone, under = set(messages), set[int]()
+        with self._connection.reading() as sql:
+            # A node's sources are stored before it, so one look at the edges in order finds all.
+            for node, message, source in sql.execute(
+                "SELECT node, message, source FROM edges ORDER BY node, place"
+            ):
+                if message in gone or source in under:
+                    under.add(node)
+            rows = sql.execute("SELECT id, uid FROM nodes ORDER BY id").fetchall()
+        return [unpack_uid(uid) for number, uid in rows if number in under]
+
+    def remove(self, line: int, messages: Sequence[int], nodes: Sequence[str]) -> None:
+        with self._erasing() as sql:
+            for uid in nodes:
+                (number,) = sql.execute(
+                    "DELETE FROM nodes WHERE uid = ? RETURNING id", [pack_uid(uid)]
+                ).fetchone()
+                sql.execute("DELETE FROM edges WHERE node = ?", [number])
+            sql.execute("CREATE TEMP TABLE IF NOT EXISTS gone (id INTEGER PRIMARY KEY)")
+            sql.execute("DELETE FROM temp.gone")
+            sql.executemany("INSERT INTO temp.gone VALUES (?)", [(each,) for each in messages])
+            for table, column in _OF_MESSAGES:
+                sql.execute(f"DELETE FROM {table} WHERE {column} IN (SELECT id FROM temp.gone)")
+            for table in ("passes", "memory"):
+                sql.execute(
+                    f"DELETE FROM {table} WHERE session IN (SELECT name FROM sessions WHERE line = ?)",
+                    [line],
+                )
+            sql.execute("DELETE FROM sessions WHERE line = ?", [line])
+
+    def overwrite(self, message: int, version: int, draft: Draft) -> None:
+        with self._erasing() as sql:
+            skeleton, refs = log_tables.stow(sql, draft.body)
+            current = "id = ? AND version = ?"
+            done = sql.execute(
+                f"UPDATE messages SET key = ?, tokens = ?, tool = ?, body = ?, refs = ? WHERE {current}",
+                [draft.key, draft.tokens, draft.tool, skeleton, refs, message, version],
+            )
+            if done.rowcount:
+                reseal(sql, "messages", current, [message, version])
+                return
+            earlier = "message = ? AND version = ?"
+            sql.execute(
+                f"UPDATE versions SET key = ?, body = ?, refs = ? WHERE {earlier}",
+                [draft.key, skeleton, refs, message, version],
+            )
+            reseal(sql, "versions", earlier, [message, version])
+
+    def overwrite_node(self, node: Node) -> None:
+        with self._erasing() as sql:
+            where, values = "uid = ?", [pack_uid(node.uid)]
+            sql.execute(
+                f"UPDATE nodes SET data = ? WHERE {where}", [graph_tables.data_of(node), *values]
+            )
+            reseal(sql, "nodes", where, values)
+
+    def sweep(self) -> None:
+        with self._erasing() as sql:
+            used = {
+                bytes.fromhex(digest)
+                for table in ("messages", "versions")
+                for (refs,) in sql.execute(f"SELECT refs FROM {table} WHERE refs IS NOT NULL")
+                for _, digest in json.loads(refs)
+            }
+            kept = sql.execute("SELECT digest FROM payloads").fetchall()
+            sql.executemany(
+                "DELETE FROM payloads WHERE digest = ?", [row for row in kept if row[0] not in used]
+            )
+            fts.rebuild(sql, str(self._connection.path))
+            sql.execute("UPDATE lines SET revision = revision + 1")
+
+    def scrub(self) -> bool:
+        return self._connection.scrub()
+
+
+_OF_MESSAGES = (
+    ("aliases", "message"),
+    ("versions", "message"),
+    ("entries", "message"),
+    ("messages", "id"),
+)
