@@ -16,7 +16,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from .canon import decode
-from .errors import StoreIndexBroken
+from .errors import StoreError, StoreIndexBroken
 from .migrations import INDEXES
 from .records import Filter, Hit, Node
 from .text import indexable, searchable
@@ -32,6 +32,7 @@ __all__ = [
     "replace_message",
     "search",
     "search_nodes",
+    "symptoms",
     "vocabulary",
     "working",
 ]
@@ -143,6 +144,63 @@ def check(sql: sqlite3.Connection) -> dict[str, str]:
         except sqlite3.DatabaseError:
             wrong[name] = "The search index is damaged."
     return wrong
+
+
+def symptoms(sql: sqlite3.Connection, path: str) -> list[str]:
+    """What is wrong with the indexes, found by reading alone: whether they find what they hold."""
+    found = []
+    with contextlib.suppress(sqlite3.DatabaseError):
+        if _is_marked(sql):
+            found.append("It failed once, and has not been made again since.")
+    for name, what, texts in (
+        ("message_index", "messages", _some_messages(sql, path)),
+        ("node_index", "summaries", _some_nodes(sql)),
+    ):
+        query = f"SELECT 1 FROM {name} WHERE {name} MATCH ? AND rowid = ?"
+        lost = looked = 0
+        try:
+            for number, text in texts:
+                word = _SAMPLE.search(text)
+                if word and (match := _match([word[0]], [])):
+                    looked += 1
+                    lost += sql.execute(query, [match, number]).fetchone() is None
+        except (sqlite3.Error, StoreError) as error:
+            found.append(f"Its part for {what} cannot be read ({type(error).__name__}).")
+        if lost:
+            found.append(f"It does not find {lost} of {looked} {what} by a word that they hold.")
+    return found
+
+
+#: Rows of each index that are looked at.
+_SAMPLES = 200
+_SAMPLE = re.compile(r"\w{3,}")
+
+
+def _some_messages(sql: sqlite3.Connection, path: str) -> Iterator[tuple[int, str]]:
+    from . import log_tables
+
+    for number in _spread(sql, "messages", ""):
+        with contextlib.suppress(StoreError, ValueError):  # a damaged message is verify's business
+            (message,) = log_tables.read(sql, [(number, 0)], path)
+            yield number, searchable(decode(message.body))
+
+
+def _some_nodes(sql: sqlite3.Connection) -> Iterator[tuple[int, str]]:
+    from . import graph_tables
+
+    for number in _spread(sql, "nodes", "AND kind != 'frame'"):
+        (uid,) = sql.execute("SELECT uid FROM nodes WHERE id = ?", [number]).fetchone()
+        with contextlib.suppress(StoreError, ValueError):
+            yield from ((number, node_text(n)) for n in graph_tables.by_uid(sql, [unpack_uid(uid)]))
+
+
+def _spread(sql: sqlite3.Connection, table: str, which: str) -> list[int]:
+    """Numbers of rows from the whole of a table, the newest among them."""
+    (last,) = sql.execute(f"SELECT ifnull(max(id), 0) FROM {table}").fetchone()
+    wanted = range(last, 0, -max(last // _SAMPLES, 1))
+    query = f"SELECT id FROM {table} WHERE id <= ? {which} ORDER BY id DESC LIMIT 1"
+    rows = (sql.execute(query, [number]).fetchone() for number in wanted)
+    return sorted({row[0] for row in rows if row})
 
 
 def rebuild(sql: sqlite3.Connection, path: str) -> int:

@@ -1,0 +1,125 @@
+"""Looks at a database file as a doctor does: reads it, changes nothing, and says what it sees.
+
+Each question has an answer of its own, so that a file that is damaged in one place still gives the
+others. That every message is there and whole is more than this looks at: ``verify`` does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from sqlite_utils import Database
+
+from . import fts
+from .errors import StoreError
+from .migrations import APPLICATION_ID, INDEXES, MIGRATIONS
+from .reading import read_only
+from .seals import prepare
+from .translation import translated
+
+__all__ = ["Examination", "examine", "sqlite_version"]
+
+_MOST_FAULTS: Final = 5
+
+
+@dataclass(slots=True)
+class Examination:
+    """What a database file looks like from outside and from inside."""
+
+    path: str
+    owner: str = "ours"
+    """``ours``, ``empty`` or ``foreign``; of the last nothing else is looked at."""
+    journal: str = ""
+    newer: tuple[str, ...] = ()
+    """Migrations that this version does not know: a newer one wrote the file."""
+    pending: tuple[str, ...] = ()
+    """Migrations that the next writer will do."""
+    missing: tuple[str, ...] = ()
+    """Tables that should be there; search indexes are not among them."""
+    faults: list[str] = field(default_factory=list)
+    """What SQLite's own check says of the file."""
+    index: list[str] = field(default_factory=list)
+    """What is wrong with the search index."""
+    messages: int = 0
+    degraded: int = 0
+    """Summaries that no model wrote."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether it may be written to."""
+        return self.owner == "ours" and not (self.newer or self.missing or self.faults)
+
+
+def sqlite_version() -> str:
+    """The version of the SQLite library in use."""
+    return sqlite3.sqlite_version
+
+
+def examine(path: Path, looking: Callable[[str], None] = lambda _what: None) -> Examination:
+    """Look at the database at *path*; *looking* is told at what.
+
+    Raises:
+        StoreError: nothing can be read of it: no permission, no database, its first page is damaged.
+    """
+    seen = Examination(str(path))
+    with read_only(path) as sql:
+        with translated(str(path)):
+            prepare(sql)
+            owner = sql.execute("PRAGMA application_id").fetchone()[0]
+            tables = {
+                name
+                for (name,) in sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            }
+            seen.journal = str(sql.execute("PRAGMA journal_mode").fetchone()[0])
+        if owner != APPLICATION_ID:
+            seen.owner = "foreign" if tables else "empty"
+            return seen
+        with _part(seen):
+            _schema(sql, tables, seen)
+        looking("the pages of the file")
+        with _part(seen):
+            rows = sql.execute(f"PRAGMA quick_check({_MOST_FAULTS})").fetchall()
+            seen.faults += [str(row[0]) for row in rows if row != ("ok",)]
+        with _part(seen):
+            seen.messages = sql.execute("SELECT count(*) FROM messages").fetchone()[0]
+            degraded = "SELECT count(*) FROM nodes WHERE degraded != ''"
+            seen.degraded = sql.execute(degraded).fetchone()[0]
+        looking("the search index")
+        seen.index += fts.symptoms(sql, str(path))
+    return seen
+
+
+@contextlib.contextmanager
+def _part(seen: Examination) -> Iterator[None]:
+    """What a damaged file raises in the block is one of its faults."""
+    try:
+        with translated(seen.path):
+            yield
+    except StoreError as error:
+        if str(error) not in seen.faults:
+            seen.faults.append(str(error))
+
+
+def _schema(sql: sqlite3.Connection, tables: set[str], seen: Examination) -> None:
+    """Compare what is there with what all migrations make."""
+    db = Database(sql, execute_plugins=False, recursive_triggers=False)
+    applied = {migration.name for migration in MIGRATIONS.applied(db)}
+    seen.newer = tuple(sorted(applied - {each.name for each in MIGRATIONS._migrations}))  # noqa: SLF001
+    seen.pending = tuple(migration.name for migration in MIGRATIONS.pending(db))
+    if not (seen.newer or seen.pending):
+        wanted = {name for name in _wanted() if not name.startswith(tuple(INDEXES))}
+        seen.missing = tuple(sorted(wanted - tables))
+
+
+def _wanted() -> set[str]:
+    """The tables of a new database."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as sql:
+        prepare(sql)
+        MIGRATIONS.apply(Database(sql, execute_plugins=False))
+        rows = sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    return {name for (name,) in rows}
