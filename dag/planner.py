@@ -8,15 +8,16 @@ earlier turns that no strict provider takes: those are compacted first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from .budget import Budget
 from .fit import SMALLEST_STUB
 from .messages import Row, calls_of, is_system, starts_turn, text_of
 from .tokens import count_text
-from .validity import crossed, last_refused, partners
+from .validity import crossed, partners, refuses
 
 __all__ = ["Cut", "choose_cut"]
 
@@ -38,27 +39,32 @@ class Cut:
 
 def choose_cut(rows: Sequence[Any], tokens: Sequence[int], budget: Budget) -> Cut:
     """Where to cut *rows*, whose sizes are *tokens*; ``Cut(0)`` if all of it stays."""
-    crossing = crossed(rows)
-    starts = [
-        i
-        for i, row in enumerate(rows)
-        if not crossing[i] and isinstance(row, Mapping) and starts_turn(row)
-    ]
-    stubs = _user_stub(rows, tokens, starts[-1], budget) if starts else {}
-    sizes = [stubs.get(i, size) for i, size in enumerate(tokens)]
-    suffix = [0] * (len(rows) + 1)
-    for index in range(len(rows) - 1, -1, -1):
-        suffix[index] = suffix[index + 1] + sizes[index]
+    pairs = partners(rows)
+    crossing = crossed(pairs, len(rows))
+    starts = _newest_turns(rows, crossing)  # from the end: an old list is long, its tail is not
+    newest = next(starts, None)
+    stubs = {} if newest is None else _user_stub(rows, tokens, newest, budget)
     best: int | None = None
-    refused = last_refused(rows, starts[-1]) if starts else -1
-    for kept, index in enumerate(reversed(starts), 1):
+    spent, behind = 0, len(rows)
+    for kept, index in enumerate(() if newest is None else chain([newest], starts), 1):
+        spent += sum(stubs.get(i, tokens[i]) for i in range(index, behind))
         allowed = max(budget.tail, budget.turns_tail) if kept <= _TURNS_KEPT else budget.tail
-        if suffix[index] > allowed or (best is not None and index <= refused):
+        refused = best is not None and refuses(rows, range(index, behind), pairs)
+        if spent > allowed or refused:
             break
-        best = index
+        best, behind = index, index
     if best is not None:
         return Cut(0 if best == _first(rows) else best, None, stubs)
-    return _inside(rows, sizes, crossing, starts[-1] if starts else None, budget, stubs)
+    sizes = [stubs.get(i, size) for i, size in enumerate(tokens)]
+    return _inside(rows, sizes, crossing, newest, budget, stubs)
+
+
+def _newest_turns(rows: Sequence[Any], crossing: Sequence[bool]) -> Iterator[int]:
+    """Indexes of the rows with which a person's turn begins, the newest first."""
+    for index in range(len(rows) - 1, -1, -1):
+        row = rows[index]
+        if not crossing[index] and isinstance(row, dict | Mapping) and starts_turn(row):
+            yield index
 
 
 def _user_stub(

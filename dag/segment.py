@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from .messages import Row
 from .nodes import Item
-from .validity import crossed
+from .validity import crossed, partners
 
 __all__ = ["leaves"]
 
@@ -27,7 +27,7 @@ def leaves(items: Sequence[Item], rows: Sequence[Row], leaf_tokens: int) -> list
     """
     if not items:
         return []
-    crossing = crossed(rows)
+    crossing = crossed(partners(rows), len(rows))
     atoms: list[list[int]] = []
     for index, item in enumerate(items):
         step = rows[index].get("role") != "tool" and not crossing[index]

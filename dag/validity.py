@@ -8,12 +8,13 @@ host's did not have.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from .messages import Row, calls_of, is_system
 
-__all__ = ["crossed", "faults", "last_refused", "new_faults", "partners"]
+__all__ = ["crossed", "faults", "new_faults", "partners", "refuses"]
 
 
 def partners(rows: Sequence[Any]) -> dict[int, int]:
@@ -37,41 +38,41 @@ def partners(rows: Sequence[Any]) -> dict[int, int]:
     return found
 
 
-def crossed(rows: Sequence[Any]) -> list[bool]:
-    """For each index whether a cut in front of that row parts a call from its result."""
-    depth = [0] * (len(rows) + 1)
-    for result, call in partners(rows).items():
+def crossed(pairs: Mapping[int, int], count: int) -> list[bool]:
+    """For each index of a list of *count* rows whether a cut in front of it parts a call from its result.
+
+    *pairs*: its :func:`partners`.
+    """
+    depth = [0] * (count + 1)
+    for result, call in pairs.items():
         depth[call + 1] += 1
         depth[result + 1] -= 1
-    crossing, total = [], 0
-    for change in depth[: len(rows)]:
-        total += change
-        crossing.append(total > 0)
-    return crossing
+    return [total > 0 for total in accumulate(depth[:count])]
 
 
-def last_refused(rows: Sequence[Any], end: int) -> int:
-    """Index of the last row before *end* that a strict provider refuses by itself; -1 if there is none.
+def refuses(rows: Sequence[Any], part: range, pairs: Mapping[int, int]) -> bool:
+    """Whether a strict provider refuses one of the rows in *part* by itself.
 
     A call whose result never came, a result that stands elsewhere than behind
-    its call, an answer that says nothing.
+    its call, an answer that says nothing. *pairs*: the :func:`partners` of *rows*;
+    none of them may reach out of *part*.
     """
-    answered = partners(rows)
-    results = Counter(answered.values())
-    for index in range(end - 1, -1, -1):
+    results = Counter(pairs[index] for index in part if index in pairs)
+    for index in part:
         row = rows[index]
         if is_system(row):
             continue
         if row.get("role") == "tool":
-            call = answered.get(index)
+            call = pairs.get(index)
             if call is None or _parted(rows, call, index):
-                return index
-            continue
-        calls = calls_of(row)
-        silent = row.get("role") == "assistant" and not calls and not row.get("content")
-        if silent or len(calls) > results[index]:
-            return index
-    return -1
+                return True
+        elif len(calls_of(row)) > results[index] or _says_nothing(row):
+            return True
+    return False
+
+
+def _says_nothing(row: Row) -> bool:
+    return row.get("role") == "assistant" and not calls_of(row) and not row.get("content")
 
 
 _NO_USER_FIRST = "first row is not a user's"

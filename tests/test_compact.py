@@ -481,7 +481,9 @@ def test_partners_and_cuts():
         result("b"),
     ]
     assert {1: 0, 3: 2, 7: 5} == partners(rows)
-    assert [False, True, False, True, False, False, True, True] == crossed(rows)
+    assert [False, True, False, True, False, False, True, True] == crossed(
+        partners(rows), len(rows)
+    )
 
 
 def conversation(rnd):
