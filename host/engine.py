@@ -65,7 +65,7 @@ class LCMEngine(ContextEngine):
         self._attachment = Attachment(db_path, self._source, self._failures.over)
         self._session_id = ""
         self._family: Family | None = None
-        self._blocked_at = self._list_tokens = self._asked_at = self._answered_tokens = 0
+        self._blocked_at = self._list_tokens = self._asked_at = 0
         self._breakers = Breakers()
         self.context_length = context_length
         self.threshold_percent = THRESHOLD if settings is None else self.settings.threshold
@@ -163,7 +163,7 @@ class LCMEngine(ContextEngine):
             return
         self._session_id = self._attachment.session_id = session_id
         self.__dict__.update(COUNTERS)
-        self._blocked_at = self._list_tokens = self._asked_at = self._answered_tokens = 0
+        self._blocked_at = self._list_tokens = self._asked_at = 0
         self.compression_count = self._attachment.passes()
 
     def _move(self, home: Path) -> None:
@@ -237,7 +237,6 @@ class LCMEngine(ContextEngine):
     def update_from_response(self, usage: Mapping[str, Any] | None) -> None:
         """What the provider counted; ``{}`` if it counted nothing."""
         self.awaiting_real_usage_after_compression = self._last_compression_made_progress = False
-        self._answered_tokens = 0  # the provider counts them now, or the host compacts
         for name in ("prompt_tokens", "completion_tokens", "total_tokens") if usage else ():
             setattr(self, f"last_{name}", whole((usage or {}).get(name)))
             self.last_real_prompt_tokens = self.last_prompt_tokens
@@ -315,7 +314,6 @@ class LCMEngine(ContextEngine):
 
     def handle_tool_call(self, name: str, args: Any, **kwargs: Any) -> str:
         """Answer a call of the agent; JSON, never an exception."""
-        from ..dag.tokens import count_text
         from ..storage.errors import StoreError
         from ..tools.desk import Desk
         from ..tools.toolset import call, failure
@@ -333,9 +331,7 @@ class LCMEngine(ContextEngine):
             return failure(str(error), "The conversation goes on. `hermes lcm doctor` says more.")
         if stored is None:
             return failure(*self._attachment.absence())
-        answer = call(Desk(*stored, self.settings, engine_facts(self)), name, args)
-        self._answered_tokens += count_text(answer)
-        return answer
+        return call(Desk(*stored, self.settings, engine_facts(self)), name, args)
 
     # status
 

@@ -36,9 +36,9 @@ def engine_facts(engine: LCMEngine) -> dict[str, Any]:
 
 
 def _room(engine: LCMEngine) -> int:
-    """Tokens that the window has left, less what tools of ours have answered since it was measured."""
+    """Tokens that the window has left, as far as the provider or the last pass has measured."""
     used = max(engine.last_prompt_tokens, engine._list_tokens, 0)
-    return max(engine.context_length - used - engine._answered_tokens, 0)
+    return max(engine.context_length - used, 0)
 
 
 def _resting(engine: LCMEngine) -> list[str]:

@@ -41,6 +41,8 @@ _NODE_WEIGHT = 0.5
 _SMALLEST_SNIPPET = 40
 #: Characters of a page that a result takes at the least.
 _LEAST_RESULT = 400
+#: Results that there is room for in any window.
+_ALWAYS = 10
 _AS_WORDS = "Its words were searched for; mode 'regex' reads it as a pattern."
 _DATE = re.compile(r"\d{4}-?\d\d-?\d\d\Z")
 
@@ -64,6 +66,8 @@ class _Ranking:
     note: str = ""
     tried: str = ""
     """What was tried, where it was more than the one mode."""
+    find: Find | None = None
+    """Where in a text the match is, if no needle says it."""
 
 
 def grep(
@@ -94,14 +98,14 @@ def grep(
     numbers = [hit.message for hit in ranking.hits if hit.message is not None]
     newest = newest or max(numbers, default=0)
     hits = [hit for hit in ranking.hits if hit.message is None or hit.message <= newest]
-    count = min(_limit(limit), desk.page // _LEAST_RESULT)
+    count = min(_limit(limit), max(desk.page // _LEAST_RESULT, _ALWAYS))
     shown = hits[start : start + count]
     following = start + len(shown)
     return {
         "query": text,
         "mode": ranking.mode,
         "total": len(hits),
-        "results": _results(desk, shown, ranking.needles),
+        "results": _results(desk, shown, ranking),
         "cursor": f"{following}:{newest}" if following < len(hits) else None,
         "note": _note(desk, ranking, hits, where),
     }
@@ -185,7 +189,9 @@ def _ranking(desk: Desk, text: str, mode: str, where: Filter) -> _Ranking:
         return _scan(desk, exactly(text), _Search(text, where, [text]), mode)
     if mode == "regex":
         watch = Stopwatch()
-        return _scan(desk, pattern(text, watch), _Search(text, where), mode, watch)
+        find = pattern(text, watch)
+        found = _scan(desk, find, _Search(text, where), mode, watch)
+        return replace(found, find=find)
     if mode == "fuzzy":
         return _asking(_fuzzy, desk, text, where)
     return _asking(_auto, desk, text, where)
@@ -313,7 +319,7 @@ def _by_reading(desk: Desk, text: str, where: Filter) -> _Ranking:
 # results
 
 
-def _results(desk: Desk, hits: Sequence[Hit], needles: Sequence[str]) -> list[dict[str, Any]]:
+def _results(desk: Desk, hits: Sequence[Hit], ranking: _Ranking) -> list[dict[str, Any]]:
     wanted = [(hit.message, hit.version) for hit in hits if hit.message is not None]
     rows = {message.id: (message, row) for message, row in desk.rows(wanted)}
     places, covers = desk.places(list(rows)), desk.store.over(list(rows))
@@ -323,14 +329,19 @@ def _results(desk: Desk, hits: Sequence[Hit], needles: Sequence[str]) -> list[di
     while True:
         results = [
             _of_message(rows[hit.message][0], hit, places.get(hit.message), covers.get(hit.message))
-            | {"snippet": snippet(searchable(rows[hit.message][1]), needles, room)}
+            | {"snippet": _snippet(searchable(rows[hit.message][1]), ranking, room)}
             if hit.message is not None
-            else _of_node(nodes[hit.node or ""], hit, needles, room)
+            else _of_node(nodes[hit.node or ""], hit, ranking.needles, room)
             for hit in hits
         ]
         if room <= _SMALLEST_SNIPPET or count_text(to_json(results)) <= budget:
             return results
         room = room * 3 // 4
+
+
+def _snippet(text: str, ranking: _Ranking, room: int) -> str:
+    at = ranking.find(text) if ranking.find and len(text) > room else None
+    return snippet(text, ranking.needles, room, at)
 
 
 def _of_message(
