@@ -7,6 +7,7 @@ answer that lets the core work as a library.
 from __future__ import annotations
 
 import copy
+import json
 import logging
 import math
 import os
@@ -136,8 +137,8 @@ class Parent:
     """The session that another one came from, as the host has it."""
 
     name: str
-    ended_by: str
-    """Why the parent ended: ``compression`` after a rotation."""
+    rotated: bool
+    """Whether the host compacted the parent into this session; else somebody branched it."""
 
 
 def parent_of(session_db: Any, session: str) -> Parent | None:
@@ -148,10 +149,17 @@ def parent_of(session_db: Any, session: str) -> Parent | None:
         row = session_db.get_session(session) or {}
         name = row.get("parent_session_id")
         ended = (session_db.get_session(name) or {}).get("end_reason") if name else ""
+        branched = name and _branched_from(row.get("model_config")) == name
     except Exception:  # the host's database is not ours to judge
         _log.debug("the host's session database did not answer", exc_info=True)
         return None
-    return Parent(str(name), str(ended or "")) if name else None
+    return Parent(str(name), ended == "compression" and not branched) if name else None
+
+
+def _branched_from(config: Any) -> Any:
+    """The session that ``/branch`` copied: a parent that was compacted later does not rotate into its branch."""
+    found = json.loads(config) if isinstance(config, str) and config else config
+    return found.get("_branched_from") if isinstance(found, Mapping) else None
 
 
 def _configured_timeout() -> float:

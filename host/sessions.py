@@ -97,7 +97,7 @@ class Sessions:
         source = store.session(parent.name) if parent else None
         if parent is None or source is None or not _descends(store, source, rows):
             return store.open_session(name)
-        relation = "rotation" if parent.ended_by == "compression" else "branch"
+        relation = "rotation" if parent.rotated else "branch"
         _log.info("session %s goes on from %s (%s)", name, parent.name, relation)
         return store.open_session(name, parent=parent.name, relation=relation)
 

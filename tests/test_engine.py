@@ -286,6 +286,22 @@ def test_a_branch_has_its_parents_messages(make):
     assert 11 == ask(branch, "lcm_status")["messages_in_all_sessions"]
 
 
+@pytest.mark.parametrize("marker", ["", '{"_branched_from": "p"}', '{"_branched_from": "other"}'])
+def test_a_branch_of_a_session_that_was_compacted_later_is_a_branch(make, marker):
+    """LIFE-05: the host ended the parent by a compaction since; only the branch's own mark tells."""
+    parent = make("p")
+    rows = talk(5)
+    parent.ingest(rows)
+    branch = make("b")
+    told = HostSessions(
+        b={"parent_session_id": "p", "model_config": marker}, p={"end_reason": "compression"}
+    )
+    branch.bind_session_state(told, "b")
+    branch.ingest([*copy.deepcopy(rows), user("another way")])
+    parent.ingest([*rows, user("this way")])
+    assert 11 == ask(branch, "lcm_status")["messages"] - ('"p"' not in marker)
+
+
 def test_a_sub_agent_has_not(make):
     """CLONE-10: it has a parent in the host's database, but another list."""
     parent = make("p")
