@@ -7,23 +7,32 @@ innocent explanation (a host that went back to an older list, a row put in betwe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..dag.nodes import asked_for, marks_of, uid_of
 from ..storage.records import Node, Source
-from .report import Findings
 
-__all__ = [
-    "Account",
-    "Ends",
-    "Line",
-    "Web",
-    "account",
-    "digest_faults",
-    "shape_faults",
-    "span",
-]
+__all__ = ["Account", "Known", "Line", "account", "digest_faults", "shape_faults"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is kept of a node while others are checked: no text, no message but its ends."""
+
+    line: int
+    depth: int
+    messages: int
+    """How many it stands for."""
+    seqs: tuple[int, int]
+    """Order keys of the ends, as they are on record."""
+    ends: tuple[int, int]
+    """Our numbers of the first and the last message under it; 0 where something is missing."""
+    newest: int
+    """The message under it that was stored last."""
+    below: tuple[str, ...]
+    """The nodes among its sources."""
+    lifted: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -37,71 +46,17 @@ class Line:
     """Index in ``messages`` by message."""
     withdrawn: set[int] = field(default_factory=set)
 
-    def add(self, message: int, seq: int, *, withdrawn: bool) -> bool:
-        """Put a message at the end; False if it stands on the line already."""
-        new = message not in self.place
+    def add(self, message: int, seq: int, *, withdrawn: bool) -> None:
+        """Put a message at the end."""
         self.place[message] = len(self.messages)
         self.messages.append(message)
         self.seqs.append(seq)
         if withdrawn:
             self.withdrawn.add(message)
-        return new
-
-    def seq(self, message: int) -> int:
-        """The order key of a message; 0 if it is not on the line."""
-        return self.seqs[self.place[message]] if message in self.place else 0
 
     def active(self, start: int, stop: int) -> list[int]:
         """Messages at these places that are not withdrawn."""
         return [message for message in self.messages[start:stop] if message not in self.withdrawn]
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """The first and last message under a node, and the one that was stored last."""
-
-    first: int
-    last: int
-    newest: int
-
-
-@dataclass(slots=True)
-class Web:
-    """All nodes, without their texts, and what is under them. Free of cycles."""
-
-    nodes: Mapping[str, Node]
-    ends: dict[str, Ends] = field(default_factory=dict)
-
-    def learn(self, uid: str) -> None:
-        """Find the ends of a node whose sources are learnt."""
-        found = [self.of(source) for source in self.nodes[uid].sources]
-        known = [ends for ends in found if ends]
-        if known and len(known) == len(found):
-            newest = max(ends.newest for ends in known)
-            self.ends[uid] = Ends(known[0].first, known[-1].last, newest)
-
-    def of(self, source: Source) -> Ends | None:
-        """The ends of a source; None if something under it is missing."""
-        if source.message is not None:
-            return Ends(source.message, source.message, source.message)
-        return self.ends.get(source.node or "")
-
-    def covered(self) -> frozenset[int]:
-        """Every message that is under any node."""
-        return frozenset(
-            source.message
-            for node in self.nodes.values()
-            for source in node.sources
-            if source.message is not None
-        )
-
-    def under(self, uid: str) -> Iterator[int]:
-        """Every message under a node, in order."""
-        for source in self.nodes[uid].sources:
-            if source.message is not None:
-                yield source.message
-            elif source.node and source.node in self.nodes:
-                yield from self.under(source.node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +65,11 @@ class Account:
 
     faults: tuple[tuple[int, str], ...] = ()
     """(message, what is wrong with it)."""
-    left_out: int = 0
-    """Messages in front of the frame that never were summarised: the host's list began later."""
     shown: bool = True
     """Whether the host may show it still: a list that does revives what is withdrawn under it."""
 
 
-def shape_faults(node: Node, below: Sequence[Node]) -> list[str]:
+def shape_faults(node: Node, below: Sequence[Known]) -> list[str]:
     """What contradicts the node's own record; *below* are the nodes among its sources."""
     faults = [
         f"its edge {place} leads nowhere"
@@ -157,55 +110,17 @@ def digest_faults(node: Node, digests: Mapping[tuple[int, int], bytes]) -> list[
     return faults
 
 
-def span(node: Node, line: Line, web: Web, findings: Findings) -> None:
-    """The node stands for a run of the line, in order and without holes but the lifted one."""
-    at, between = -1, []
-    for source in node.sources:
-        ends = web.of(source)
-        if ends is None:
-            return  # said already, of what is missing
-        first, last = line.place.get(ends.first), line.place.get(ends.last)
-        if first is None or last is None:
-            findings.wrong("node", node.uid, "messages under it are not on its line")
-            return
-        if first <= at:
-            findings.wrong("node", node.uid, "its sources are out of order")
-            return
-        between += line.active(at + 1, first) if at >= 0 else []
-        at = last
-    if not _is_span(node, line, web):
-        findings.wrong("node", node.uid, "the span that it says it has is not that of its sources")
-    left_out = [message for message in between if message not in node.lifted]
-    if left_out:
-        _explain(node, left_out, line, web, findings)
+def account(
+    frame: Known, under: Sequence[int], line: Line, covered: Callable[[list[int]], Collection[int]]
+) -> Account:
+    """Say of each active message that is not where it should be what is wrong with it.
 
-
-def _is_span(node: Node, line: Line, web: Web) -> bool:
-    """Whether the order keys on record are those of the sources."""
-    keys = [
-        (line.seq(source.message), line.seq(source.message))
-        if source.message is not None
-        else (web.nodes[source.node or ""].first_seq, web.nodes[source.node or ""].last_seq)
-        for source in node.sources
-    ]
-    return (node.first_seq, node.last_seq) == (min(k for k, _ in keys), max(k for _, k in keys))
-
-
-def _explain(node: Node, left_out: list[int], line: Line, web: Web, findings: Findings) -> None:
-    """Say what it means that active messages stand inside the node's span and not under it."""
-    newest = web.ends[node.uid].newest
-    many = f"{len(left_out)} messages stand inside its span and not under it"
-    if any(message in line.withdrawn for message in web.under(node.uid)):
-        findings.note("node", node.uid, f"{many}; the host has gone back behind it since")
-    elif all(message > newest for message in left_out):
-        findings.note("node", node.uid, f"{many}; they came later")
-    else:
-        findings.wrong("node", node.uid, many)
-
-
-def account(frame: Node, line: Line, web: Web) -> Account:
-    """Check that the frame and what follows it hold every active message exactly once."""
-    under = list(web.under(frame.uid))
+    Args:
+        frame: the newest frame of a session.
+        under: the messages under it, in order.
+        line: the line that the session stands on.
+        covered: gives those of the messages in front of the frame that are under any node.
+    """
     held = set(under)
     if held & line.withdrawn:
         return Account(shown=False)
@@ -213,10 +128,8 @@ def account(frame: Node, line: Line, web: Web) -> Account:
     begin, end = min(places, default=0), max(places, default=-1)
     twice = [message for message, times in Counter(under).items() if times > 1]
     stray = [message for message in under if message not in line.place]
-    before = line.active(0, begin)
-    summarised = web.covered() if before else frozenset()
     lost = [m for m in line.active(begin, end + 1) if m not in held and m not in frame.lifted]
-    lost += [message for message in before if message in summarised]
+    lost += sorted(covered(line.active(0, begin)), key=line.place.__getitem__)
     faults: list[tuple[int, str]] = [
         *((message, "is twice under the newest summary row") for message in twice),
         *((message, "is under the newest summary row and not on its line") for message in stray),
@@ -224,7 +137,7 @@ def account(frame: Node, line: Line, web: Web) -> Account:
     ]
     both = [message for message in frame.lifted if message in held]
     faults += [(each, "is under the newest summary row and kept behind it") for each in both]
-    if places and line.seqs[end] != frame.last_seq:
+    if places and line.seqs[end] != frame.seqs[1]:
         said = "ends the newest summary row, which says that it ends elsewhere"
         faults.append((line.messages[end], said))
-    return Account(tuple(faults), left_out=len(set(before) - summarised))
+    return Account(tuple(faults))

@@ -1,37 +1,29 @@
 """Says whether every message is still there, by re-deriving every digest from the bytes.
 
-Reads nodes before messages, so that an agent may write meanwhile: what a node stands for was
-stored before it. Bodies are read a few at a time; what is held of a message is a few numbers, and
-that for one line at a time. A damaged store gives a report, never an exception.
+Rows first (what no digest covers), then nodes as they were stored, then the bytes of every version
+of every message, then the summary row of each line against the line. Nodes are read before what
+was said later, so that an agent may write meanwhile. Bodies are read a few at a time; kept are a
+few numbers for each node. A damaged store gives a report, never an exception.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from ..dag.graph import cycle, layers
+from ..storage.audit import Audit, Weighed
 from ..storage.canon import digest
-from ..storage.errors import StoreError
 from ..storage.protocol import Store
-from ..storage.records import Entry, Node, Pass, Session
-from . import proofs
+from ..storage.records import Node, Pass, Session
+from .accounts import Accounts
 from .report import BROKEN, Counts, Findings, Report
-from .screen import many
+from .spans import Spans
 from .verb import Progress
 
 __all__ = ["verify"]
 
-_PAGE = 500
-#: Bodies read at a time, in tokens of their messages.
-_BATCH_TOKENS = 200_000
-_HEX = "0123456789abcdef"
-#: ``Store.resolve`` names this many at most; fewer are all there are.
-_RESOLVED = 10
-_LONGEST = 32
-#: Prefixes tried until the search for nodes in a damaged store is given up.
-_MOST_LOOKS = 300_000
+#: Messages, and nodes, that are read at a time.
+_PAGE, _NODES = 200, 50
 
 
 def verify(store: Store, progress: Progress | None = None) -> Report:
@@ -44,37 +36,47 @@ class _Verification:
 
     def __init__(self, store: Store, progress: Progress) -> None:
         self.store, self.progress = store, progress
+        self.audit: Audit = store.audit()
         self.findings = Findings()
         self.counts = Counts()
+        self.spans = Spans(store, self.findings)
         self.sessions: list[Session] = []
         self.passes: list[Pass] = []
-        self.nodes: dict[str, Node] = {}
-        self.seen: set[int] = set()
         self.expected = 0
 
     def run(self) -> Report:
         """All steps; one that fails does not keep the others from what they can say."""
         path = self.store.path
-        with self.findings.guarded("file", path):
-            for what, said in self.store.check().items():
-                self.findings.wrong("file", path, f"{what}: {said}")
-        with self.findings.guarded("file", path):
-            self.sessions = self.store.sessions()
-        with self.findings.guarded("file", path):
-            self.passes = self.store.passes()
-        with self.findings.guarded("file", path):
-            self.expected = self.store.totals().messages
-        self._nodes()
-        web = self._web()
-        for number in sorted({session.line for session in self.sessions}):
+        for step in (self._file, self._sessions, self._passes, self._totals, self._rows):
             with self.findings.guarded("file", path):
-                self._line(number, web)
-        if len(self.seen) < self.expected:
-            lost = self.expected - len(self.seen)
-            self.findings.wrong("file", path, f"{lost} stored messages stand on no line")
-        counts = replace(self.counts, sessions=len(self.sessions), messages=len(self.seen))
+                step()
+        for step in (self._nodes, self._messages, self._lines):
+            with self.findings.guarded("file", path):
+                step()
         found = self.findings
-        return Report(path, counts, tuple(found.failures), tuple(found.notes))
+        return Report(path, self.counts, tuple(found.failures), tuple(found.notes))
+
+    def _file(self) -> None:
+        self.progress("file", 0, 0)
+        for what, said in self.store.check().items():
+            self.findings.wrong("file", self.store.path, f"{what}: {said}")
+
+    def _sessions(self) -> None:
+        self.sessions = self.store.sessions()
+        self._count(sessions=len(self.sessions))
+
+    def _passes(self) -> None:
+        self.passes = self.store.passes()
+
+    def _totals(self) -> None:
+        totals = self.store.totals()
+        self.expected = totals.messages
+        self._count(withdrawn=totals.withdrawn)
+
+    def _rows(self) -> None:
+        self.progress("rows", 0, 0)
+        for fault in self.audit.faults():
+            self.findings.wrong(*fault)
 
     def _count(self, **more: int) -> None:
         was = {name: getattr(self.counts, name) for name in more}
@@ -83,208 +85,72 @@ class _Verification:
     # nodes
 
     def _nodes(self) -> None:
-        for node in self._each_node():
-            with self.findings.guarded("node", node.uid):
-                digests = self._digests(node)
-                for fault in proofs.digest_faults(node, digests):
-                    self.findings.wrong("node", node.uid, fault)
-            self._keep(node)
+        after = 0
+        while page := self.audit.nodes(after, _NODES):
+            for node in self._load([uid for _, uid in page]):
+                with self.findings.guarded("node", node.uid):
+                    self.spans.check(node)
+                kind = "frames" if node.kind == "frame" else "nodes"
+                self._count(edges=len(node.sources), **{kind: 1})
+            self.progress("nodes", len(self.spans.known), 0)
+            after = page[-1][0]
 
-    def _keep(self, node: Node) -> None:
-        self.nodes[node.uid] = replace(node, texts={}, topic="", hints=())
-        self._count(edges=len(node.sources), **{"frames" if node.kind == "frame" else "nodes": 1})
-        self.progress("nodes", len(self.nodes), 0)
-
-    def _each_node(self) -> Iterator[Node]:
-        """Every node there is, once; one that cannot be read is reported."""
-        done: set[str] = set()
-        unread = False
-        for number in sorted({session.line for session in self.sessions}):
-            try:
-                found = self.store.nodes_on([number], kinds=("leaf", "condensed", "frame"))
-            except BROKEN:
-                unread = True
-                continue
-            for node in found:
-                done.add(node.uid)
-                yield node
-        with self.findings.guarded("file", self.store.path):
-            stored = sum(self.store.totals().nodes.values())
-            frames = {done.frame for done in self.passes if done.frame}
-            unread = unread or stored != self.counts.nodes or not frames <= self.nodes.keys()
-        for uid in self._uids() if unread else ():
-            if uid in done:
-                continue
-            done.add(uid)
-            with self.findings.guarded("node", uid):
-                yield from self.store.nodes([uid])
-
-    def _uids(self) -> Iterator[str]:
-        """The uid of every node, found without reading one."""
-        pending = list(_HEX)
-        for _ in range(_MOST_LOOKS):
-            if not pending:
-                return
-            prefix = pending.pop()
-            try:
-                named = self.store.resolve(prefix)
-                whole = len(named) < _RESOLVED
-            except StoreError as error:
-                self.findings.wrong("file", self.store.path, str(error))
-                return
-            except BROKEN:  # one of the names it found: the others are found further down
-                named, whole = [], False
-            if whole or len(prefix) == _LONGEST:
-                yield from (uid for kind, uid in named if kind == "node")
-            else:
-                pending.extend(prefix + digit for digit in _HEX)
-        self.findings.wrong("file", self.store.path, "too much is damaged to look for every node")
-
-    def _digests(self, node: Node) -> dict[tuple[int, int], bytes]:
-        """The digest of each (message, version) among the node's sources that can be had."""
-        wanted = [(s.message, s.version) for s in node.sources if s.message is not None]
-        placed = self.store.placed(node.line, [message for message, _ in wanted])
-        found = {(entry.id, entry.version): entry.digest for entry in placed}
-        for pair in wanted:
-            if pair not in found:
-                with contextlib.suppress(*BROKEN):
-                    found[pair] = self.store.read([pair])[0].digest
+    def _load(self, uids: Sequence[str]) -> list[Node]:
+        """The nodes with these uids; one that cannot be read is reported."""
+        try:
+            found = self.store.nodes(uids)
+        except BROKEN:
+            found = []
+            for uid in uids:
+                with self.findings.guarded("node", uid):
+                    found += self.store.nodes([uid])
         return found
 
-    def _web(self) -> proofs.Web | None:
-        """The nodes as a graph, each found in order; None if they go round in circles."""
-        nodes = list(self.nodes.values())
-        for node in nodes:
-            for fault in self._record_faults(node):
-                self.findings.wrong("node", node.uid, fault)
-        for uid in (circle := cycle(nodes)):
-            self.findings.wrong("node", uid, "it stands, over others, for itself")
-        if circle:
-            return None
-        web = proofs.Web(self.nodes)
-        for layer in reversed(layers(nodes)):
-            for uid in layer:
-                if uid in self.nodes:
-                    web.learn(uid)
-        return web
+    # messages
 
-    def _record_faults(self, node: Node) -> list[str]:
-        faults = []
-        if all(session.line != node.line for session in self.sessions):
-            faults.append(f"no session stands on its line, {node.line}")
-        below = [source.node for source in node.sources if source.node]
-        if missing := [uid for uid in below if uid not in self.nodes]:
-            return faults + [f"its source, node {uid}, is missing" for uid in missing]
-        return faults + proofs.shape_faults(node, [self.nodes[uid] for uid in below])
-
-    # lines and messages
-
-    def _line(self, number: int, web: proofs.Web | None) -> None:
-        line = proofs.Line()
-        if self.store.lineage(number)[:1] != (number,):
-            self.findings.wrong("file", self.store.path, f"line {number} is not on record")
-        for message, seq, withdrawn in reversed(list(self._places(number))):
-            if not line.add(message, seq, withdrawn=withdrawn):
-                self.findings.wrong(
-                    "message", self._name(message), f"stands twice on line {number}"
-                )
-        self._count(withdrawn=len(line.withdrawn))
-        if web is not None:
-            self._standing(number, line, web)
-
-    def _standing(self, number: int, line: proofs.Line, web: proofs.Web) -> None:
-        """What stands on the line: nodes, and sessions with what they show."""
-        for node in self.nodes.values():
-            if node.line == number:
-                proofs.span(node, line, web, self.findings)
-        for session in self.sessions:
-            if session.line == number:
-                self._session(session, line, web)
-
-    def _places(self, number: int) -> Iterator[tuple[int, int, bool]]:
-        """(message, order key, is it withdrawn) of a line, newest first; checks the messages."""
-        before = None
-        while page := self.store.tail(number, _PAGE, before=before):
-            self._messages(page)
-            before = page[0].seq
-            yield from ((entry.id, entry.seq, entry.withdrawn) for entry in reversed(page))
-
-    def _messages(self, page: Sequence[Entry]) -> None:
-        batch: list[Entry] = []
-        weight = 0
-        for entry in page:
-            if entry.id in self.seen:
-                continue  # checked on the line that this one was branched from
-            self.seen.add(entry.id)
-            batch.append(entry)
-            weight += entry.tokens * entry.version
-            if weight > _BATCH_TOKENS:
+    def _messages(self) -> None:
+        after, done = 0, 0
+        while page := self.audit.messages(after, _PAGE):
+            small = [each for each in page if not each.large]
+            for batch in ([small] if small else []) + [[each] for each in page if each.large]:
                 self._bodies(batch)
-                batch, weight = [], 0
-        self._bodies(batch)
-        self.progress("messages", len(self.seen), max(self.expected, len(self.seen)))
+            after, done = page[-1].number, done + len(page)
+            versions = sum(each.versions for each in page) - len(page)
+            self._count(messages=len(page), versions=versions)
+            self.progress("messages", done, max(self.expected, done))
 
-    def _bodies(self, batch: Sequence[Entry]) -> None:
-        wanted = [(e.id, version) for e in batch for version in range(1, e.version + 1)]
-        names = {entry.id: entry for entry in batch}
-        self._count(versions=len(wanted) - len(batch))
-        if not self._are_whole(wanted, names):
-            for pair in wanted:
-                self._are_whole([pair], names, alone=True)
-
-    def _are_whole(
-        self, wanted: Sequence[tuple[int, int]], names: dict[int, Entry], *, alone: bool = False
-    ) -> bool:
-        """Whether these could be read; what was read and is not what was stored is reported."""
+    def _bodies(self, batch: Sequence[Weighed]) -> None:
+        wanted = [(m, version) for m in batch for version in range(1, m.versions + 1)]
         try:
-            read = [
-                (message, digest(message.body) == message.digest)
-                for message in self.store.read(wanted)
-            ]
-        except BROKEN as error:
-            if alone:
-                entry, version = names[wanted[0][0]], wanted[0][1]
-                self.findings.wrong(
-                    "message",
-                    _versioned(entry.uid, version, entry.version),
-                    f"cannot be read: {error}",
-                )
-            return False
-        for message, whole in read:
-            if not whole:
+            self._are_whole([(message.number, version) for message, version in wanted])
+        except BROKEN:
+            for message, version in wanted:
+                self._is_whole(message, version)
+
+    def _are_whole(self, wanted: Sequence[tuple[int, int]]) -> None:
+        """Read these and report what is not what was stored."""
+        for message in self.store.read(wanted):
+            if digest(message.body) != message.digest:
                 uid = _versioned(message.uid, message.version, message.versions)
                 self.findings.wrong("message", uid, "its bytes do not give its digest")
-        return True
 
-    def _session(self, session: Session, line: proofs.Line, web: proofs.Web) -> None:
-        """The session's newest summary row and what follows it hold every active message once."""
-        frames = [done.frame for done in self.passes if done.session == session.name and done.frame]
-        for uid in frames:
-            if uid not in self.nodes:
-                self.findings.wrong(
-                    "session", session.name, f"its summary row, node {uid}, is missing"
-                )
-        if not frames or frames[-1] not in self.nodes:
-            return
-        account = proofs.account(self.nodes[frames[-1]], line, web)
-        for message, what in account.faults:
-            self.findings.wrong("message", self._name(message), what)
-        if account.left_out:
-            what = (
-                f"{many(account.left_out, 'message')} at its beginning were taken out by its host"
-            )
-            self.findings.note(
-                "session", session.name, f"{what} before anything was compacted; they are kept"
-            )
-        if not account.shown:
-            what = "its host went back behind the newest compaction: all is in its list verbatim"
-            self.findings.note("session", session.name, what)
+    def _is_whole(self, message: Weighed, version: int) -> None:
+        """The same for one that may be unreadable."""
+        try:
+            self._are_whole([(message.number, version)])
+        except BROKEN as error:
+            uid = _versioned(message.uid, version, message.versions)
+            self.findings.wrong("message", uid, f"cannot be read: {error}")
 
-    def _name(self, message: int) -> str:
-        """The uid of a message, or our number if even that cannot be read."""
-        with contextlib.suppress(*BROKEN):
-            return self.store.read([(message, 0)])[0].uid
-        return f"message {message}"
+    # lines
+
+    def _lines(self) -> None:
+        accounts = Accounts(self.store, self.spans, self.findings, self.passes)
+        lines = sorted({session.line for session in self.sessions})
+        for done, line in enumerate(lines):
+            with self.findings.guarded("file", self.store.path):
+                accounts.check(line, [each for each in self.sessions if each.line == line])
+            self.progress("lines", done + 1, len(lines))
 
 
 def _versioned(uid: str, version: int, versions: int) -> str:

@@ -18,6 +18,7 @@ class Weighed(NamedTuple):
     """A message, and whether one should read it with others or alone."""
 
     number: int
+    uid: str
     versions: int
     """How many versions it says it has; the last is current."""
     large: bool
@@ -52,8 +53,9 @@ class MemoryAudit:
 
     def messages(self, after: int, limit: int) -> list[Weighed]:
         """From what the store streams."""
-        newest = {each.id: each.versions for each in self._store.stream() if each.id > after}
-        return [Weighed(number, newest[number], large=False) for number in islice(newest, limit)]
+        current = (each for each in self._store.stream() if each.version == each.versions)
+        following = (each for each in current if each.id > after)
+        return [Weighed(m.id, m.uid, m.versions, large=False) for m in islice(following, limit)]
 
     def nodes(self, after: int, limit: int) -> list[tuple[int, str]]:
         """From what stands on the lines of all sessions."""

@@ -30,6 +30,7 @@ _NAMES: Final = {
     "nodes": ("node", "uid"),
     "memory": ("session", "session"),
     "passes": ("session", "session"),
+    "forgotten": ("file", "kind || ' ' || name"),
 }
 """By table: what a row of it is about, and SQL for the name of that."""
 
@@ -43,6 +44,7 @@ _ROWS: Final = {
     "nodes": "its kind, line, depth, time, texts or the like",
     "memory": "what is remembered for it",
     "passes": "the record of one of its compactions",
+    "forgotten": "the record of what was forgotten",
 }
 
 _BETWEEN: Final = (
@@ -67,7 +69,8 @@ _BETWEEN: Final = (
     ("file", "is not on record and has messages",
      "SELECT DISTINCT 'line ' || line FROM entries WHERE line NOT IN (SELECT line FROM lines)"),
     ("file", "no session stands on it",
-     "SELECT 'line ' || line FROM lines WHERE line NOT IN (SELECT line FROM sessions)"),
+     ("SELECT 'line ' || line FROM lines WHERE line NOT IN (SELECT line FROM sessions)"
+      " AND line NOT IN (SELECT line FROM forgotten)")),
     ("file", "was branched from a line that is not on record",
      "SELECT 'line ' || line FROM lines WHERE base NOT IN (SELECT line FROM lines)"),
     ("session", "its line is not on record",
@@ -114,10 +117,13 @@ class SqliteAudit:
         """By number."""
         with self._connection.reading() as sql:
             rows = sql.execute(
-                "SELECT id, version, refs IS NOT NULL FROM messages WHERE id > ? ORDER BY id LIMIT ?",
+                "SELECT id, uid, version, refs IS NOT NULL FROM messages WHERE id > ? ORDER BY id LIMIT ?",
                 [after, limit],
             ).fetchall()
-        return [Weighed(number, versions, bool(large)) for number, versions, large in rows]
+        return [
+            Weighed(number, unpack_uid(uid), newest, bool(large))
+            for number, uid, newest, large in rows
+        ]
 
     def nodes(self, after: int, limit: int) -> list[tuple[int, str]]:
         """By number."""

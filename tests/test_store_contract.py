@@ -330,8 +330,8 @@ def test_a_sound_store_passes_its_audit(store):
     store.record_pass(Pass(1.0, "s", 10, 5, 4, 2, ""))
     audit = store.audit()
     assert [] == list(audit.faults())
-    assert [(1, 1, False), (2, 2, False)] == audit.messages(0, 2)
-    assert [(3, 1, False), (4, 1, False)] == audit.messages(2, 9)
+    assert [(1, "f" * 32, 1, False), (2, f"{2:032x}", 2, False)] == audit.messages(0, 2)
+    assert [3, 4] == [each.number for each in audit.messages(2, 9)]
     assert [(1, f"{1:032x}")] == audit.nodes(0, 9)
     assert [] == audit.nodes(1, 9)
 

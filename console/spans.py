@@ -1,0 +1,146 @@
+"""Whether every node stands for a run of its line, one node after another as they were stored.
+
+A node's sources were stored before it, so all that is needed of them is known when it comes, and
+the graph cannot go round in a circle. Of a node that was checked a few numbers are kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from itertools import pairwise
+
+from ..storage.protocol import Store
+from ..storage.records import Entry, Node, Source
+from . import proofs
+from .report import BROKEN, Findings
+
+__all__ = ["Spans"]
+
+
+class Spans:
+    """The nodes that were checked, and the checks."""
+
+    def __init__(self, store: Store, findings: Findings) -> None:
+        self._store, self._findings = store, findings
+        self.known: dict[str, proofs.Known] = {}
+
+    def check(self, node: Node) -> None:
+        """Check a node whose sources were checked, and keep what others need of it."""
+        wrong = self._findings.wrong
+        placed = self._placed(node)
+        for fault in proofs.digest_faults(node, self._digests(node, placed)):
+            wrong("node", node.uid, fault)
+        below = {source.node for source in node.sources if source.node}
+        missing = sorted(below - self.known.keys())
+        for uid in missing:
+            wrong("node", node.uid, f"its source, node {uid}, is missing")
+        if not missing:
+            shape = [self.known[source.node] for source in node.sources if source.node]
+            for fault in proofs.shape_faults(node, shape):
+                wrong("node", node.uid, fault)
+            self._span(node, placed)
+        self.known[node.uid] = self._known(node)
+
+    def under(self, uid: str) -> Iterator[int]:
+        """Every message under a node, the last one first; it holds those of one leaf at a time."""
+        known = self.known.get(uid)
+        if known is None:
+            return
+        (node,) = self._store.nodes([uid]) if known.below else (None,)
+        if node is None:
+            yield from (message for message, _ in reversed(self._store.stands_for(uid)))
+            return
+        for source in reversed(node.sources):
+            if source.message is not None:
+                yield source.message
+            elif source.node:
+                yield from self.under(source.node)
+
+    # of one node
+
+    def _ends(self, source: Source) -> tuple[int, int]:
+        if source.message is not None:
+            return source.message, source.message
+        return self.known[source.node or ""].ends if source.node in self.known else (0, 0)
+
+    def _placed(self, node: Node) -> dict[int, Entry]:
+        """Where the messages at the ends of the node's sources stand on its line."""
+        wanted = {message for source in node.sources for message in self._ends(source) if message}
+        return {entry.id: entry for entry in self._store.placed(node.line, wanted)}
+
+    def _digests(self, node: Node, placed: dict[int, Entry]) -> dict[tuple[int, int], bytes]:
+        """The digest of each (message, version) among the sources that can be had."""
+        found = {(entry.id, entry.version): entry.digest for entry in placed.values()}
+        for source in node.sources:
+            if source.message is not None and (source.message, source.version) not in found:
+                with contextlib.suppress(*BROKEN):
+                    (message,) = self._store.read([(source.message, source.version)])
+                    found[source.message, source.version] = message.digest
+        return found
+
+    def _known(self, node: Node) -> proofs.Known:
+        ends = [self._ends(source) for source in node.sources]
+        newest = [
+            source.message or self.known[source.node or ""].newest
+            for source in node.sources
+            if source.message or source.node in self.known
+        ]
+        return proofs.Known(
+            line=node.line,
+            depth=node.depth,
+            messages=node.messages,
+            seqs=(node.first_seq, node.last_seq),
+            ends=(ends[0][0], ends[-1][1]) if ends and all(map(all, ends)) else (0, 0),
+            newest=max(newest, default=0),
+            below=tuple(source.node for source in node.sources if source.node),
+            lifted=node.lifted,
+        )
+
+    def _span(self, node: Node, placed: dict[int, Entry]) -> None:
+        """The node stands for a run of the line, in order and without holes but the lifted one."""
+        ends = [self._ends(source) for source in node.sources]
+        if not all(map(all, ends)):
+            return  # said already, of what is missing
+        if any(first not in placed or last not in placed for first, last in ends):
+            self._findings.wrong("node", node.uid, "messages under it are not on its line")
+            return
+        seqs = [(placed[first].seq, placed[last].seq) for first, last in ends]
+        if any(seq[1] >= after[0] for seq, after in pairwise(seqs)):
+            self._findings.wrong("node", node.uid, "its sources are out of order")
+            return
+        said = [
+            self.known[source.node].seqs if source.node else seq
+            for source, seq in zip(node.sources, seqs, strict=True)
+        ]
+        if (node.first_seq, node.last_seq) != (min(s for s, _ in said), max(s for _, s in said)):
+            what = "the span that it says it has is not that of its sources"
+            self._findings.wrong("node", node.uid, what)
+        left_out = [message for message in self._between(node, seqs) if message not in node.lifted]
+        if left_out:
+            self._explain(node, left_out)
+
+    def _between(self, node: Node, seqs: list[tuple[int, int]]) -> Iterator[int]:
+        """Active messages of the line inside the node's span that are under none of its sources."""
+        if all(source.node is None for source in node.sources):
+            sources = {source.message for source in node.sources}
+            inside = self._store.entries(node.line, first=seqs[0][0], last=seqs[-1][1])
+            yield from (e.id for e in inside if not e.withdrawn and e.id not in sources)
+            return
+        for seq, after in pairwise(seqs):
+            between = self._store.entries(node.line, first=seq[1] + 1, last=after[0] - 1)
+            yield from (entry.id for entry in between if not entry.withdrawn)
+
+    def _explain(self, node: Node, left_out: list[int]) -> None:
+        """Say what it means that active messages stand inside the node's span and not under it."""
+        many = f"{len(left_out)} messages stand inside its span and not under it"
+        newest = max(
+            source.message or self.known[source.node or ""].newest for source in node.sources
+        )
+        under = {message for message, _ in self._store.stands_for(node.uid)}
+        if any(entry.withdrawn for entry in self._store.placed(node.line, under)):
+            self._findings.note("node", node.uid, f"{many}; the host has gone back behind it since")
+        elif all(message > newest for message in left_out):
+            self._findings.note("node", node.uid, f"{many}; they came later")
+        else:
+            self._findings.wrong("node", node.uid, many)
