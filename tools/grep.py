@@ -222,7 +222,8 @@ def _auto(desk: Desk, text: str, where: Filter) -> _Ranking:
     if hits:
         note = _AS_WORDS if looks_like_a_pattern(text) else ""
         return _Ranking(hits, terms.needles, "auto", note)
-    found = _scan(desk, exactly(text.strip()), _Search(text, where, [text.strip()]), "exact")
+    literal = text.strip().strip('"') or text.strip()
+    found = _scan(desk, exactly(literal), _Search(text, where, [literal]), "exact")
     if found.hits:
         return _Ranking(
             found.hits, found.needles, "exact", "No word matched; found as a part of the text."
