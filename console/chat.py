@@ -16,7 +16,7 @@ from ..storage import open_store
 from ..storage.errors import StoreMissing
 from . import screen
 from .arguments import add_verbs, options_of
-from .verb import Call, Verb
+from .verb import Answer, Call, Verb
 from .verbs import VERBS, explain
 
 __all__ = ["slash"]
@@ -29,6 +29,7 @@ _HELP: Final = """\
 /lcm search WORDS        find it again (--mode exact, --scope all, --limit 5)
 /lcm show UID            a message word for word
 /lcm tree                the graph of summaries (--depth 2, --messages)
+/lcm doctor              what is wrong, and what to do about it
 /lcm verify              re-derive every digest: is every message still there?"""
 
 
@@ -85,18 +86,23 @@ def _read(raw: str) -> tuple[Verb, dict[str, Any]]:
 
 
 def _reply(verb: Verb, call: Call) -> str:
+    found = _answer(verb, call)
+    return found.text or screen.page(*found.shown, width=_COLUMNS).strip("\n")
+
+
+def _answer(verb: Verb, call: Call) -> Answer:
+    if verb.opens == "itself":
+        return verb.run(call)
     try:
         store = open_store(f"sqlite:{call.path}", create=False)
     except StoreMissing:
         if verb.opens == "store":
             raise
-        store = None
+        return verb.run(call)
     try:
-        found = verb.run(replace(call, store=store))
+        return verb.run(replace(call, store=store))
     finally:
-        if store is not None:
-            store.close()
-    return found.text or screen.page(*found.shown, width=_COLUMNS).strip("\n")
+        store.close()
 
 
 def _short(text: str) -> str:

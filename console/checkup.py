@@ -1,0 +1,320 @@
+"""The database as the doctor sees it: each check says what it found, and what to do about it.
+
+Nothing here writes: what may be repaired is named, and the doctor does it when it is asked to.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time as clock
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ..storage.errors import StoreError, StoreForeign, StoreMissing
+from .screen import many
+from .status import size
+
+if TYPE_CHECKING:
+    from ..storage.examine import Examination
+
+__all__ = [
+    "INDEX",
+    "PERMISSIONS",
+    "Check",
+    "check_database",
+    "close_to_others",
+    "good",
+    "note",
+    "wrong",
+]
+
+INDEX, PERMISSIONS = "index", "permissions"
+"""Names of the checks whose faults can be repaired without asking anybody."""
+
+_OWN_FOLDER: Final = "lcm"
+_LEAST_FREE: Final = 100_000_000
+#: A WAL that big was not emptied for a long time.
+_LARGE_WAL: Final = 64_000_000
+#: Seconds between two looks at a lock: a write takes less.
+_BETWEEN_LOOKS: Final = 1.0
+
+_ANOTHER: Final = "Name another file: `database:` under `lcm:` in config.yaml."
+_RESTORE: Final = (
+    "Stop every Hermes that uses this home, keep the damaged file and what is beside it (move the folder aside), "
+    "and put the newest backup in its place: `hermes lcm backup` made it, and said how. What was said since is "
+    "stored again from the lists that Hermes shows."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    state: str
+    """``ok``, ``note`` (worth a word, nothing to repair) or ``wrong``."""
+    said: str
+    remedy: str = ""
+    """What to do; empty where there is nothing to do."""
+    fixable: bool = False
+    """Whether ``--fix`` can do it."""
+
+
+def good(name: str, said: str) -> Check:
+    """All is as it should be."""
+    return Check(name, "ok", said)
+
+
+def note(name: str, said: str, remedy: str = "") -> Check:
+    """Worth knowing, and no fault."""
+    return Check(name, "note", said, remedy)
+
+
+def wrong(name: str, said: str, remedy: str, *, fixable: bool = False) -> Check:
+    """To be put right."""
+    return Check(name, "wrong", said, remedy, fixable)
+
+
+def check_database(path: Path, looking: Callable[[str], None]) -> Iterator[Check]:
+    """Everything about one database file, from its folder to its index."""
+    try:
+        file = _file_of(path)
+        path.parent.stat()
+    except OSError as error:
+        yield from _unseen(path, error)
+        return
+    ours = file is None
+    if file is not None and stat.S_ISDIR(file.st_mode):
+        yield wrong("database", f"{path} is a folder, not a database.", _ANOTHER)
+    elif not _size(path):
+        yield _no_file(path)
+    else:
+        found = list(_inside(path, looking))
+        yield from found
+        ours = found[0].state == "ok"
+    yield from _permissions(path, file, ours=ours)
+    yield _space(path)
+    if file is not None:
+        yield from _lock(path)
+
+
+def _file_of(path: Path) -> os.stat_result | None:
+    """None where there is none.
+
+    Raises:
+        OSError: it cannot be looked at.
+    """
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _unseen(path: Path, error: OSError) -> Iterator[Check]:
+    if not isinstance(error, FileNotFoundError):
+        said = f"{path} cannot be looked at: {error.strerror}."
+        who = f"Run this as the user that runs Hermes, or give that user the folder: sudo chown -R USER {path.parent}"
+        yield wrong("database", said, who)
+        return
+    yield note("database", f"There is none at {path} yet.", "It begins with the first turn.")
+    above = next((each for each in path.parents if each.is_dir()), Path("/"))
+    if not os.access(above, os.W_OK):
+        remedy = f"Give it write access: chmod u+w {above}; or name another file as lcm.database."
+        yield wrong(PERMISSIONS, f"No folder can be made in {above}.", remedy)
+
+
+def _no_file(path: Path) -> Check:
+    left = _size(path.with_name(f"{path.name}-wal"))
+    if left:
+        wal = f"{path.name}-wal"
+        said = f"{path} is missing or empty, and {wal} beside it holds {size(left)} of it."
+        remedy = (
+            f"Put {path.name} back beside it (from where it was moved to); or, to begin anew, move {wal} away. "
+            "Until then nothing is stored."
+        )
+        return wrong("database", said, remedy)
+    return note("database", f"There is none at {path} yet.", "It begins with the first turn.")
+
+
+def _permissions(path: Path, file: os.stat_result | None, *, ours: bool) -> Iterator[Check]:
+    """Whether we may write, and nobody else may read. Of a file that is not ours the first alone."""
+    folder, beside = path.parent, [] if file is None else [path]
+    barred = [each for each in beside if not os.access(each, os.R_OK | os.W_OK)]
+    barred += [] if os.access(folder, os.W_OK | os.X_OK) else [folder]
+    if barred:
+        names = " and ".join(map(str, barred))
+        how = f"chmod u+rwX {names} (or, where it belongs to another user: sudo chown -R $(id -un) {folder})"
+        remedy = (
+            f"Give the user that runs Hermes write access: {how}. Until then nothing is stored."
+        )
+        yield wrong(PERMISSIONS, f"{names} cannot be written.", remedy)
+        return
+    if os.name != "posix" or not ours:
+        return
+    # A folder that somebody chose may hold other things, which are not ours to close.
+    private = [folder, *beside] if folder.name == _OWN_FOLDER else beside
+    seen_by_all = [each for each in private if each.stat().st_mode & 0o077]
+    if seen_by_all:
+        names = " and ".join(map(str, seen_by_all))
+        said = (
+            f"Others on this machine may read {names}: it holds all that was said, word for word."
+        )
+        how = f"chmod go= {names}"
+        yield wrong(PERMISSIONS, said, f"{how}, or `hermes lcm doctor --fix`.", fixable=True)
+    else:
+        yield good(PERMISSIONS, "only its owner can read it")
+
+
+def close_to_others(path: Path) -> list[str]:
+    """Take the rights of others from the file and, if it is its own, the folder; says from which."""
+    private = [path.parent, path] if path.parent.name == _OWN_FOLDER else [path]
+    changed = []
+    for each in private:
+        mode = stat.S_IMODE(each.stat().st_mode)
+        if mode & 0o077:
+            each.chmod(mode & 0o700)  # by its name: to open it would drop SQLite's locks
+            changed.append(str(each))
+    return changed
+
+
+def _space(path: Path) -> Check:
+    free = shutil.disk_usage(path.parent).free
+    said = f"{size(free)} free on the disk of {path.parent}"
+    if free >= max(_LEAST_FREE, _size(path) // 10):
+        return good("space", said)
+    remedy = "Free some. When it is full, nothing more is stored, and what is missing is stored afterwards."
+    return wrong("space", f"Only {said}.", remedy)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _inside(path: Path, looking: Callable[[str], None]) -> Iterator[Check]:
+    from ..storage.examine import examine, sqlite_version
+
+    try:
+        seen = examine(path, looking)
+    except StoreMissing as error:
+        yield wrong("database", str(error), _ANOTHER)
+        return
+    except StoreForeign as error:
+        yield wrong(
+            "database", _alone(error), f"{_ANOTHER} If it was one of this engine: {_RESTORE}"
+        )
+        return
+    except StoreError as error:
+        yield wrong("database", _alone(error), _RESTORE)
+        return
+    yield _whose(seen)
+    if seen.owner != "ours":
+        return
+    yield _integrity(seen)
+    yield _index(seen)
+    yield _journal(seen, _size(path.with_name(f"{path.name}-wal")), sqlite_version())
+    yield _summaries(seen)
+
+
+def _alone(error: StoreError) -> str:
+    """What the error says, without the advice to ask the doctor."""
+    return str(error).replace(" `hermes lcm doctor` says what to do.", "")
+
+
+def _whose(seen: Examination) -> Check:
+    if seen.owner == "foreign":
+        said = (
+            f"{seen.path} belongs to another program. It is left as it is, and nothing is stored."
+        )
+        return wrong("database", said, _ANOTHER)
+    if seen.owner == "empty":
+        return note("database", f"{seen.path} is empty.", "It is filled with the first turn.")
+    if seen.newer:
+        said = f"{seen.path} was written by a newer version ({', '.join(seen.newer)}): nothing is stored."
+        return wrong(
+            "database", said, "Upgrade this plugin, or restore a backup of the older version."
+        )
+    if seen.pending:
+        return note("database", f"{seen.path} is brought up to date by the next agent.")
+    return good("database", f"{seen.path}, {many(seen.messages, 'message')}")
+
+
+def _integrity(seen: Examination) -> Check:
+    faults = [f"the table {name} is missing" for name in seen.missing] + seen.faults
+    if not faults:
+        return good("integrity", "SQLite finds no damage; `hermes lcm verify` checks every message")
+    verify = "`hermes lcm verify` says which messages are hit."
+    return wrong(
+        "integrity", f"The file is damaged: {'; '.join(faults[:3])}", f"{_RESTORE} {verify}"
+    )
+
+
+def _index(seen: Examination) -> Check:
+    if not seen.index:
+        return good(INDEX, "it finds what it should")
+    said = f"The search index is broken; no message is lost. {' '.join(seen.index)}"
+    if not seen.sound:
+        return wrong(
+            INDEX, said, "First put the file itself right; the index can be made again then."
+        )
+    remedy = "`hermes lcm doctor --fix` makes it again from the log."
+    return wrong(INDEX, said, remedy, fixable=True)
+
+
+def _journal(seen: Examination, wal: int, version: str) -> Check:
+    said = f"SQLite {version}, journal mode {seen.journal}"
+    if seen.journal != "wal" and os.name == "posix":
+        remedy = (
+            "The next agent sets WAL. If it stays like this, the disk has no shared memory for it, as network "
+            "file systems: use a local disk."
+        )
+        return note("sqlite", f"{said} instead of wal.", remedy)
+    if wal > _LARGE_WAL:
+        remedy = "Something reads it all the time. It shrinks once all have let go of it: restart Hermes."
+        return note("sqlite", f"{said}; {size(wal)} are not in the file itself yet.", remedy)
+    return good("sqlite", said)
+
+
+def _summaries(seen: Examination) -> Check:
+    if not seen.degraded:
+        return good("summaries", "none had to do without a model")
+    said = f"{many(seen.degraded, 'summary node')} hold extracted sentences: no model gave a usable answer."
+    return note(
+        "summaries",
+        said,
+        "Every message under them is kept. See auxiliary.compression in config.yaml.",
+    )
+
+
+def _lock(path: Path) -> Iterator[Check]:
+    from ..storage.holders import writers
+
+    first = writers(path)
+    if first:
+        clock.sleep(_BETWEEN_LOOKS)
+    held = [each for each in writers(path) or [] if each in (first or [])]
+    if first is None:
+        yield note("lock", "who writes to it cannot be seen on this system")
+    elif held:
+        names = ", ".join(f"{each} ({_name_of(each)})" for each in held)
+        said = (
+            f"Process {names} has held the lock for longer than a write takes: others cannot store."
+        )
+        yield wrong(
+            "lock", said, "If it hangs, end that process: what it had not finished is undone."
+        )
+    else:
+        yield good("lock", "nobody holds it")
+
+
+def _name_of(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/comm").read_text("utf-8", "replace").strip()
+    except OSError:
+        return "unknown"
