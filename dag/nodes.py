@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from ..storage.canon import digest, encode
 from ..storage.records import Entry, Node, Source
@@ -19,9 +20,8 @@ from .summarizer import Summary
 __all__ = ["Item", "asked_for", "frame_of", "marks_of", "node_of", "source_key", "uid_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One source of a node to be: a message in its place, or a node."""
+class Item(NamedTuple):
+    """One source of a node to be: a message in its place, or a node; a tuple, for there are many."""
 
     entry: Entry | None = None
     node: Node | None = None
@@ -166,6 +166,7 @@ def frame_of(line: int, shown: Sequence[tuple[Node, int]], lifted: Sequence[int]
         lifted=tuple(lifted),
         time=clock.time(),
         sources=tuple(item.source(level) for item, (_, level) in zip(items, shown, strict=True)),
+        levels=(),
         **_span(items),
     )
     return replace(node, uid=uid_of(node, marks))

@@ -50,16 +50,15 @@ def scene_of(store: Store, binding: Binding, sizes: Sequence[int]) -> Scene:
     live, tokens = [], []
     for n, (row, bound) in enumerate(zip(binding.rows, binding.bound, strict=True)):
         if bound.kind == "system" or (bound.messages and n >= at and last[bound.messages] == n):
-            alone = _alone(store, row, bound)
+            ours = bound.frame or (isinstance(row, dict) and row.get("_compressed_summary"))
+            alone = _alone(store, bound) if ours else row
             live.append(Live(alone, bound))
             tokens.append(sizes[n] if alone is row else count_message(alone))
     return Scene(frame, top, tuple(live), tuple(tokens), max(binding.ends, default=0))
 
 
-def _alone(store: Store, row: Any, bound: Bound) -> Any:
+def _alone(store: Store, bound: Bound) -> Any:
     """The row without what of ours the host merged in front of it."""
-    if not bound.frame and not (isinstance(row, dict) and row.get("_compressed_summary")):
-        return row
     (message,) = store.read([(bound.messages[-1], 0)])
     return decode(message.body)
 

@@ -34,7 +34,8 @@ def leaves(items: Sequence[Item], rows: Sequence[Row], leaf_tokens: int) -> list
         if not atoms or (step and item.node is None):
             atoms.append([])
         atoms[-1].append(index)
-    groups = _packed(items, _turns(items, atoms), leaf_tokens)
+    tokens = [item.entry.tokens if item.entry else 0 for item in items]  # a node's are paid for
+    groups = _packed(tokens, _turns(items, atoms), leaf_tokens)
     return [[items[index] for index in group] for group in groups]
 
 
@@ -49,17 +50,17 @@ def _turns(items: Sequence[Item], atoms: Sequence[list[int]]) -> list[list[list[
     return turns
 
 
-def _packed(items: Sequence[Item], turns: Sequence[list[list[int]]], most: int) -> list[list[int]]:
+def _packed(tokens: Sequence[int], turns: Sequence[list[list[int]]], most: int) -> list[list[int]]:
     """Fill leaves with whole turns; a turn that is far too large for one has leaves of its own, cut at steps."""
     groups: list[list[int]] = []
     size = most + 1
     for turn in turns:
         whole = [index for atom in turn for index in atom]
-        split = _tokens(items, whole) > _OVERFULL * most
+        split = _sum(tokens, whole) > _OVERFULL * most
         if split:
             size = most + 1
         for part in turn if split else [whole]:
-            more = _tokens(items, part)
+            more = _sum(tokens, part)
             if size + more > most:
                 groups.append([])
                 size = 0
@@ -67,13 +68,11 @@ def _packed(items: Sequence[Item], turns: Sequence[list[list[int]]], most: int) 
             size += more
         if split:
             size = most + 1
-    if len(groups) > 1 and _tokens(items, groups[-1]) < _SMALL * most:
+    if len(groups) > 1 and _sum(tokens, groups[-1]) < _SMALL * most:
         small = groups.pop()
         groups[-1] += small
     return groups
 
 
-def _tokens(items: Sequence[Item], indexes: Sequence[int]) -> int:
-    """Tokens of the messages among them; a node's are paid for already."""
-    entries = (items[index].entry for index in indexes)
-    return sum(entry.tokens for entry in entries if entry is not None)
+def _sum(tokens: Sequence[int], indexes: Sequence[int]) -> int:
+    return sum([tokens[index] for index in indexes])

@@ -88,9 +88,8 @@ class Message:
     tool: str
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One of the things that a node stands for, in order."""
+class Source(NamedTuple):
+    """One of the things that a node stands for, in order; a tuple, as :class:`Entry` is."""
 
     message: int | None = None
     """Our number of a message; exactly one of ``message`` and ``node`` is set."""

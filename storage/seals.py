@@ -34,7 +34,7 @@ CALL: Final = {table: f"lcm_seal({', '.join(columns)})" for table, columns in SE
 """SQL for the seal that a row must have, by table."""
 
 
-def seal(*values: object) -> int:
+def seal(*values: str | float | bytes | None) -> int:
     """The checksum over the values of a row.
 
     Over their marshalled form (version 2: no references, the same in every Python), at a fifth of
