@@ -20,6 +20,7 @@ from .breaker import Breaker
 from .budget import Budget, budget_for
 from .cascade import choose_levels
 from .condense import next_runs
+from .erase import cleaner
 from .fit import fresh, stub
 from .identity import MARK, mark_of
 from .ingest import Binding, Bound
@@ -27,6 +28,7 @@ from .maker import PASS_SECONDS, Maker, Voice
 from .messages import is_system
 from .nodes import Item, frame_of
 from .planner import Cut, choose_cut
+from .redact import Redact
 from .renderer import filler_row, render, summary_row
 from .scene import Scene, scene_of, size_of
 from .segment import leaves
@@ -71,6 +73,8 @@ class PassRequest:
     """Of the summariser's route."""
     seconds: float = PASS_SECONDS
     """What the pass may spend on the summariser."""
+    redact: Redact | None = None
+    """Takes the secrets out of what a summariser reads and writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +167,15 @@ class _Work:
         exact = [each for each in scene.live if each.bound.version]
         self.rows = {each.bound.messages[0]: each.row for each in exact}
         self.versions = {each.bound.messages[0]: each.bound.version for each in exact}
+        self.clean = cleaner(store, request.redact) or str
         voice = Voice(
             request.summarizer,
             request.trusted,
-            request.focus,
-            request.memory,
+            self.clean(request.focus),
+            self.clean(request.memory),
             Breaker() if request.force else request.breaker,  # a person who asks gets an answer
             request.seconds,
+            self.clean,
         )
         self.maker = Maker(store, line, request.settings.target_token_levels, voice)
 
@@ -272,13 +278,8 @@ class _Work:
     def _text(self, items: Sequence[Item]) -> str:
         """What a summariser reads of *items*."""
         rows = self._read(items)
-        return source_text(
-            [
-                rows[item.entry.id] if item.entry else item.node
-                for item in items
-                if item.entry or item.node
-            ]
-        )
+        parts = [rows[item.entry.id] if item.entry else item.node for item in items]
+        return source_text(parts, self.clean)
 
     def _read(self, items: Sequence[Item]) -> dict[int, Any]:
         """The messages among *items* by number: from the list where it has them to the letter."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..storage.protocol import Store
 from ..storage.records import Node
 from .breaker import Breaker
 from .nodes import Item, node_of, source_key
 from .patience import Patience
+from .redact import Redact
 from .summarizer import Summarizer, Summary, SummaryRequest, summarize
 from .tokens import count_text
 
@@ -48,6 +49,8 @@ class Voice:
     """Of the summariser's route."""
     seconds: float = PASS_SECONDS
     """What a pass may spend on it."""
+    clean: Redact = str
+    """Takes secrets out of what comes back; what it reads is without them."""
 
 
 class Maker:
@@ -106,10 +109,16 @@ class Maker:
             wanted += [level for level in self._levels if level > most][:1]
         asked = SummaryRequest(text, most, tuple(wanted), self._voice.focus, self._voice.memory)
         voice = self._voice
-        return summarize(
+        summary = summarize(
             asked,
             voice.summarizer,
             trusted=voice.trusted,
             breaker=voice.breaker,
             patience=self._patience,
+        )
+        return replace(  # a model may know a secret from elsewhere
+            summary,
+            texts=tuple((level, voice.clean(said)) for level, said in summary.texts),
+            topic=voice.clean(summary.topic),
+            hints=tuple(map(voice.clean, summary.hints)),
         )

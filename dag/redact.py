@@ -63,6 +63,9 @@ _END: Final = re.compile(r"-----END (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK
 #: What follows a beginning without an end: a key that was cut. Real and escaped line breaks.
 _KEY_BODY: Final = re.compile(r"(?:[A-Za-z0-9+/=:\s]|\\[nr]){0,20000}")
 
+_KEY_LINE: Final = re.compile(r"[A-Za-z0-9+/=]{16,100}\r?")
+_KEY_END: Final = re.compile(r"[A-Za-z0-9+/=]{1,100}\r?")
+
 #: One thing at a place of its own, with the secret as the group ``v``.
 _PLACES: Final = (
     ("telegram token", ":AA", r"(?<![\d:.])\d{8,10}:(?P<v>AA[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])"),
@@ -196,22 +199,39 @@ def _masking(rule: str) -> Callable[[re.Match[str]], str]:
 
 
 def _without_private_keys(text: str) -> str:
+    """Also where only the beginning or only the end of one is there, because it was cut."""
     if "PRIVATE KEY" not in text:
         return text
-    ends = [found.end() for found in _END.finditer(text)]
+    ends = [(found.start(), found.end()) for found in _END.finditer(text)]
     parts, at, n = [], 0, 0
     for begin in _BEGIN.finditer(text):
         if begin.start() < at:
             continue
-        while n < len(ends) and ends[n] <= begin.end():
+        while n < len(ends) and ends[n][1] <= begin.end():
             n += 1
         body = _KEY_BODY.match(text, begin.end())
         stop = body.end() if body else begin.end()
-        if n < len(ends) and ends[n] - begin.end() < _LONGEST_KEY:
-            stop = max(stop, ends[n])
+        if n < len(ends) and ends[n][1] - begin.end() < _LONGEST_KEY:
+            stop = max(stop, ends[n][1])
         parts += [text[at : begin.start()], "[redacted private key]"]
         at = stop
-    return "".join([*parts, text[at:]])
+    return _without_ends("".join([*parts, text[at:]]))
+
+
+def _without_ends(text: str) -> str:
+    """Ends of private keys whose beginning is not there, with the lines before them."""
+    parts, at = [], 0
+    for end in _END.finditer(text):
+        lines = text[at : end.start()].split("\n")
+        while len(lines) > 1 and not lines[-1].strip():
+            lines.pop()
+        if _KEY_END.fullmatch(lines[-1]):
+            lines.pop()
+        while lines and _KEY_LINE.fullmatch(lines[-1]):
+            lines.pop()
+        parts.append("\n".join([*lines, "[redacted private key]"]))
+        at = end.end()
+    return "".join([*parts, text[at:]]) if parts else text
 
 
 _LONGEST_KEY: Final = 40_000

@@ -6,18 +6,24 @@ from collections.abc import Sequence
 
 from ..storage.records import Node
 from .messages import Row, arguments_of, calls_of, text_of
+from .redact import Redact
 from .tokens import count_text, head, tail
 
 __all__ = ["message_text", "node_text", "source_text"]
 
 #: Most tokens of one message in a summariser's source: the ends of a file or a log say what it is.
 MESSAGE_TOKENS = 4000
+#: Characters beyond what is shown that are looked at for secrets: no secret is longer.
+_MARGIN = 20_000
+_LONGEST_TOKEN = 8
 
 
-def source_text(parts: Sequence[Row | Node | None]) -> str:
-    """The text of *parts*, in order."""
+def source_text(parts: Sequence[Row | Node | None], clean: Redact = str) -> str:
+    """The text of *parts*, in order, each without what *clean* takes out."""
     texts = (
-        node_text(part) if isinstance(part, Node) else message_text(part) for part in parts if part
+        clean(node_text(part)) if isinstance(part, Node) else message_text(part, clean)
+        for part in parts
+        if part
     )
     return "\n".join(text for text in texts if text)
 
@@ -27,26 +33,29 @@ def node_text(node: Node) -> str:
     return node.texts[max(node.texts)]
 
 
-def message_text(row: Row) -> str:
-    """A message with its speaker; empty if it says nothing."""
+def message_text(row: Row, clean: Redact = str) -> str:
+    """A message with its speaker, without what *clean* takes out; empty if it says nothing."""
     role = str(row.get("role"))
     if name := row.get("tool_name") or row.get("name"):
         role = f"{role} ({name})"
     lines = []
     if text := text_of(row).strip():
-        lines.append(f"{role}: {_short(text)}")
+        lines.append(f"{role}: {_short(text, clean)}")
     elif row.get("content") and not isinstance(row["content"], str):
         lines.append(f"{role}: (an attachment without text)")
     for call in calls_of(row):
         function = call.get("function")
         called = function.get("name") if isinstance(function, dict) else None
-        lines.append(f"{role} calls {called}: {_short(arguments_of(call))}")
+        lines.append(f"{role} calls {called}: {_short(arguments_of(call), clean)}")
     return "\n".join(lines)
 
 
-def _short(text: str) -> str:
+def _short(text: str, clean: Redact) -> str:
     tokens = count_text(text)
     if tokens <= MESSAGE_TOKENS:
-        return text
-    first, last = head(text, MESSAGE_TOKENS * 2 // 3), tail(text, MESSAGE_TOKENS // 3)
-    return f"{first}\n({tokens - MESSAGE_TOKENS} tokens are left out here)\n{last}"
+        return clean(text)
+    first, last = MESSAGE_TOKENS * 2 // 3, MESSAGE_TOKENS // 3
+    # A secret that the cut goes through must be seen whole to be known as one.
+    begin = head(clean(text[: first * _LONGEST_TOKEN + _MARGIN]), first)
+    end = tail(clean(text[-(last * _LONGEST_TOKEN + _MARGIN) :]), last)
+    return f"{begin}\n({tokens - MESSAGE_TOKENS} tokens are left out here)\n{end}"
