@@ -124,11 +124,12 @@ def _carry_out(path: str, args: argparse.Namespace, facts: Mapping[str, Any] | N
 
 
 def _show(found: Answer, *, as_data: bool) -> None:
+    aside = sys.stderr if found.to_stderr else None
     if as_data:
-        screen.put(f"{screen.to_data(found.data)}\n")
+        screen.put(f"{screen.to_data(found.data)}\n", aside)
         return
     if found.text:
-        screen.put(found.text)
+        screen.put(found.text, aside)
         return
     out = sys.stdout
     encoding = getattr(out, "encoding", None) or "utf-8"

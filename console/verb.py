@@ -35,6 +35,8 @@ class Answer:
     shown: Sequence[RenderableType] = field(default_factory=tuple)
     text: str = ""
     """Shown as it is, unwrapped, in place of all else."""
+    to_stderr: bool = False
+    """Standard output has what was asked for already: this goes to standard error."""
 
 
 @dataclass(frozen=True, slots=True)

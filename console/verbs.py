@@ -6,14 +6,22 @@ from typing import Final
 
 from ..storage.errors import StoreError, StoreMissing
 from ..tools.answers import ToolError
-from . import backup, search, show, status, tree, verifying
+from . import backup, export, search, show, status, tree, verifying
 from .verb import Verb
 
 __all__ = ["VERBS", "explain"]
 
 VERBS: Final[dict[str, Verb]] = {
     verb.name: verb
-    for verb in (status.VERB, search.VERB, tree.VERB, show.VERB, verifying.VERB, backup.VERB)
+    for verb in (
+        status.VERB,
+        search.VERB,
+        tree.VERB,
+        show.VERB,
+        verifying.VERB,
+        backup.VERB,
+        export.VERB,
+    )
 }
 
 _NEXT: Final = (

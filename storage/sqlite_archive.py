@@ -36,7 +36,10 @@ class SqliteArchive:
                 "SELECT e.line, count(*), sum(e.withdrawn), max(e.turn), min(m.time), max(m.time)"
                 " FROM entries e JOIN messages m ON m.id = e.message GROUP BY e.line"
             ).fetchall()
-        return {row[0]: LineTotals(*row[1:6], nodes.get(row[0], 0)) for row in rows}
+        return {
+            line: LineTotals(messages, withdrawn, turns, first, last, nodes.get(line, 0))
+            for line, messages, withdrawn, turns, first, last in rows
+        }
 
     def aliases(self, messages: Sequence[int]) -> dict[int, tuple[str, ...]]:
         wanted = set(messages)

@@ -1,0 +1,146 @@
+"""``export``: everything, or a session, as JSON lines, as Markdown, or the state turn by turn."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from ..dag.redact import redacted
+from ..storage.protocol import Store
+from ..storage.records import Session
+from . import transfer
+from .readable import markdown
+from .screen import many, put
+from .states import state
+from .verb import Answer, Call, Verb
+from .writing import Counted, Manner, records
+
+__all__ = ["FORMATS", "VERB", "pieces"]
+
+FORMATS: Final = ("jsonl", "markdown", "state")
+_NAMED: Final = 10
+
+
+def run(call: Call) -> Answer:
+    """Write it to a file, or to standard output."""
+    store = call.open()
+    session = call.found() if call.session else None
+    form = call.options.get("format") or FORMATS[0]
+    redact = redacted if call.options.get("shareable") else None
+    counted = Counted()
+    manner = Manner(redact, call.progress or (lambda _what, _done, _total: None), counted)
+    target = call.options.get("out") or ""
+    with store.archive().snapshot():
+        path = _write(pieces(store, session, form, manner), target)
+    data = {
+        "export": path,
+        "format": form,
+        "session": session.name if session else None,
+        "shareable": redact is not None,
+        **asdict(counted),
+    }
+    return Answer(data, not counted.damaged, text=_view(data), to_stderr=not target)
+
+
+def _write(text: Iterator[str], target: str) -> str:
+    """To the file of that name, which must be new, or to standard output; gives the whole name."""
+    from ..storage.whole import new_file
+
+    if not target:
+        for piece in text:
+            put(piece)
+        return ""
+    path = Path(target).expanduser().absolute()
+    with (
+        new_file(path) as part,
+        part.open("w", encoding="utf-8", errors="replace", newline="\n") as file,
+    ):
+        file.writelines(text)
+    return str(path)
+
+
+def _view(data: dict[str, Any]) -> str:
+    held = [many(data["sessions"], "session"), many(data["messages"], "message")]
+    if data["format"] == "jsonl":
+        held += [many(data["versions"], "earlier version"), f"{data['nodes']:,} summaries"]
+    lines = [f"export: {data['export'] or 'written'}", f"It holds {', '.join(held)}."]
+    if data["shareable"]:
+        lines.append(
+            "Secrets that are known as such were taken out. Read it before you share it: "
+            "a secret that looks like any other word is still there."
+        )
+    if damaged := data["damaged"]:
+        named = ", ".join(damaged[:_NAMED])
+        lines.append(
+            f"WRONG: {many(len(damaged), 'message')} could not be read and is not in it: {named}. "
+            "`hermes lcm verify` says more."
+        )
+    return "\n".join(lines) + "\n"
+
+
+def pieces(store: Store, session: Session | None, form: str, manner: Manner) -> Iterator[str]:
+    """The text of an export of *session* (None: of everything), bit by bit."""
+    if form == "jsonl":
+        yield from map(transfer.as_line, records(store, session, manner))
+        return
+    # Sessions that the host rotated are one conversation, under the name of the last.
+    sessions = [session] if session else list({s.line: s for s in store.sessions()}.values())
+    if form == "state":
+        yield from _states(store, sessions, manner)
+        return
+    for number, each in enumerate(sessions):
+        yield "\n" if number else ""
+        yield from markdown(store, each, manner)
+
+
+def _states(store: Store, sessions: list[Session], manner: Manner) -> Iterator[str]:
+    counted = manner.counted
+    yield '{"sessions": ['
+    for number, each in enumerate(sessions):
+        found = state(store, each, manner.redact)
+        counted.sessions += 1
+        counted.messages += found["messages"]
+        counted.nodes += len(found["nodes"])
+        yield ("," if number else "") + "\n" + json.dumps(found, indent=1)
+        manner.progress("sessions", number + 1, len(sessions))
+    yield "\n]}\n"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """In which form, where to, and for whom."""
+    parser.add_argument(
+        "--format",
+        dest="lcm_format",
+        choices=FORMATS,
+        default=FORMATS[0],
+        help="jsonl: verbatim, can be imported (default); markdown: to read; state: what stands "
+        "for what, turn by turn",
+    )
+    parser.add_argument(
+        "--out", dest="lcm_out", metavar="FILE", help="a new file (default: standard output)"
+    )
+    parser.add_argument(
+        "--shareable",
+        dest="lcm_shareable",
+        action="store_true",
+        help="without secrets that are known as such, and, as jsonl, without summaries",
+    )
+
+
+VERB = Verb(
+    "export",
+    "everything, or a session with --session, in a file for another program or a person",
+    run,
+    add,
+    (
+        "--out everything.jsonl",
+        "--session 20261130 --format markdown > talk.md",
+        "--format state --session 20261130",
+        "--format markdown --shareable --out for-a-friend.md",
+    ),
+    in_chat=False,
+)

@@ -1,0 +1,198 @@
+"""The form of an export: one JSON object a line, in plain ASCII.
+
+The first line says what the file is. Then, for each line of the store (sessions that a host rotated
+share one), a record ``line`` with what follows it: ``message`` (each version of each message),
+``place`` (a message that was written before and stands on this line too), ``node``, ``pass``.
+
+A message is written as it is. Where its JSON would not give the same bytes again (a number that JSON
+does not know, halves of a character that a reader would join), the bytes stand beside it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from ..storage.archive import Placed
+from ..storage.canon import decode, encode
+from ..storage.records import Node, Pass, Session, Source
+
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "as_line",
+    "body_of",
+    "node_from",
+    "node_record",
+    "pass_from",
+    "pass_record",
+    "placed_from",
+    "session_from",
+    "session_record",
+    "with_body",
+]
+
+FORMAT: Final = "lcm-export"
+VERSION: Final = 1
+"""Of the form; a reader takes this one and those before it."""
+
+_BYTES: Final = "body_base64"
+_COUNTED: Final = (
+    "depth", "sufficient", "first_seq", "last_seq", "first_turn", "last_turn", "messages", "source_tokens",
+)  # fmt: skip
+
+
+def as_line(record: Mapping[str, Any]) -> str:
+    """One line of the file, with its end."""
+    return json.dumps(record, allow_nan=False) + "\n"
+
+
+def with_body(record: dict[str, Any], body: bytes) -> dict[str, Any]:
+    """*record* with the message of these bytes in it."""
+    try:
+        message = decode(body)
+        again = json.loads(json.dumps(message, allow_nan=False))
+        faithful = encode(again) == body
+    except (ValueError, RecursionError):
+        message, faithful = None, False
+    record["message"] = message
+    if not faithful:
+        record[_BYTES] = base64.b64encode(body).decode()
+    return record
+
+
+def body_of(record: Mapping[str, Any]) -> bytes:
+    """The bytes of the message in *record*, as they were.
+
+    Raises:
+        ValueError: they cannot be read.
+    """
+    data = record.get(_BYTES)
+    if data is None:
+        return encode(record["message"])
+    try:
+        return base64.b64decode(str(data).encode("ascii"), validate=True)
+    except (binascii.Error, UnicodeError) as error:
+        raise ValueError("its bytes are no base64") from error
+
+
+def placed_from(record: Mapping[str, Any]) -> Placed:
+    """Where the message of a record stands.
+
+    Raises:
+        ValueError, KeyError: that is not said.
+    """
+    return Placed(
+        _natural(record["number"]),
+        _natural(record["seq"]),
+        _natural(record["turn"]),
+        record["withdrawn"] is True,
+    )
+
+
+def session_record(session: Session, origin: Any = None) -> dict[str, Any]:
+    """A session, and where it was imported from if it was."""
+    record: dict[str, Any] = {
+        "session": session.name,
+        "parent": session.parent,
+        "relation": session.relation,
+        "created": session.created,
+    }
+    return {**record, "origin": origin} if origin else record
+
+
+def session_from(record: Mapping[str, Any], line: int) -> Session:
+    """The session of a record.
+
+    Raises:
+        ValueError, KeyError, TypeError: the record is not one.
+    """
+    return Session(
+        _text(record["session"]),
+        line,
+        _text(record["parent"]),
+        _text(record["relation"]),
+        float(record["created"]),
+    )
+
+
+def node_record(node: Node) -> dict[str, Any]:
+    """A node with all that it is."""
+    record = {"kind": "node", "node_kind": node.kind, **asdict(node)}
+    record["kind"] = "node"
+    record["texts"] = {str(level): text for level, text in node.texts.items()}
+    record["sources"] = [
+        [source.message, source.version]
+        if source.message is not None
+        else [source.node, source.level]
+        for source in node.sources
+    ]
+    return record
+
+
+def node_from(record: Mapping[str, Any]) -> Node:
+    """The node of a record, as it was; its digests are not looked at.
+
+    Raises:
+        ValueError, KeyError, TypeError, AttributeError: the record is not one.
+    """
+    return Node(
+        uid=_text(record["uid"]),
+        kind=_text(record["node_kind"]),
+        line=_natural(record["line"]),
+        source_key=_text(record["source_key"]),
+        texts={int(level): _text(text) for level, text in record["texts"].items()},
+        topic=_text(record["topic"]),
+        hints=tuple(map(_text, record["hints"])),
+        degraded=_text(record["degraded"]),
+        lifted=tuple(map(_natural, record["lifted"])),
+        time=float(record["time"]),
+        sources=tuple(_source(*each) for each in record["sources"]),
+        levels=tuple(map(_natural, record["levels"])),
+        **{name: _natural(record[name]) for name in _COUNTED},
+    )
+
+
+def _source(what: Any, which: Any) -> Source:
+    if isinstance(what, str):
+        return Source(node=what, level=_natural(which))
+    return Source(message=_natural(what), version=_natural(which))
+
+
+def pass_record(done: Pass) -> dict[str, Any]:
+    """One compaction."""
+    return {"kind": "pass", **asdict(done)}
+
+
+def pass_from(record: Mapping[str, Any]) -> Pass:
+    """The compaction of a record.
+
+    Raises:
+        ValueError, KeyError, TypeError: the record is not one.
+    """
+    return Pass(
+        time=float(record["time"]),
+        session=_text(record["session"]),
+        tokens_before=_natural(record["tokens_before"]),
+        tokens_after=_natural(record["tokens_after"]),
+        rows_before=_natural(record["rows_before"]),
+        rows_after=_natural(record["rows_after"]),
+        frame=_text(record["frame"]),
+        detail=dict(record["detail"]),
+    )
+
+
+def _natural(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
+        raise ValueError(f"{value!r} is not a number from 0 on")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return value

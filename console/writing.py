@@ -1,0 +1,225 @@
+"""Writes the verbatim export: every version of every message, and all that stands over them.
+
+What is written is of one moment. Of a session that was branched, the lines below it come along as
+far as they hold its messages, and the summaries that stand for nothing else: its own rest on them.
+A message that is damaged is left out and named; the rest of a damaged store can be exported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ..dag.redact import Redact, redact_value
+from ..storage.canon import decode, digest, encode
+from ..storage.protocol import Store
+from ..storage.records import Entry, Message, Node, Session
+from . import transfer
+from .report import BROKEN
+from .verb import Progress
+
+__all__ = ["ORIGIN", "Counted", "Manner", "read_whole", "records"]
+
+ORIGIN: Final = "origin"
+"""Under this name a session remembers which program it was imported from."""
+
+_ALL_KINDS: Final = ("leaf", "condensed", "frame")
+#: Bodies read at a time, in tokens of their messages, and in number.
+_BATCH_TOKENS: Final = 100_000
+_BATCH: Final = 500
+
+
+@dataclass(slots=True)
+class Counted:
+    """How much was written; changed in place."""
+
+    sessions: int = 0
+    messages: int = 0
+    versions: int = 0
+    """Superseded versions, beside the current ones."""
+    nodes: int = 0
+    damaged: list[str] = field(default_factory=list)
+    """uids of messages that could not be read, and are not in the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How an export is made."""
+
+    redact: Redact | None
+    """Takes the secrets out of a text; None: nothing is changed."""
+    progress: Progress
+    counted: Counted
+
+
+@dataclass(slots=True)
+class _Work:
+    store: Store
+    manner: Manner
+    total: int
+    written: set[int] = field(default_factory=set)
+    """Numbers of the messages that are in the file already."""
+    nodes: set[str] = field(default_factory=set)
+    """uids of the nodes that are."""
+
+
+def records(store: Store, session: Session | None, manner: Manner) -> Iterator[dict[str, Any]]:
+    """The records of an export of *session* (None: of everything).
+
+    Where secrets are taken out, no summary leaves: its digest would not stand for it any more.
+    """
+    if session is None:
+        lines = sorted({each.line for each in store.sessions()})
+        kept = None
+    else:
+        lines = sorted(store.lineage(session.line))
+        kept = {entry.id for entry in store.entries(session.line)}
+    total = store.totals().messages if kept is None else len(kept)
+    work = _Work(store, manner, total)
+    yield {
+        "kind": transfer.FORMAT,
+        "version": transfer.VERSION,
+        "shareable": manner.redact is not None,
+        "session": None if session is None else session.name,
+        "lines": len(lines),
+    }
+    for line in lines:
+        own = session is None or line == session.line
+        count = 0
+        for record in _line(work, line, None if own else kept):
+            count += 1
+            yield record
+        yield {"kind": "end", "line": line, "records": count}
+
+
+def _line(work: _Work, line: int, kept: set[int] | None) -> Iterator[dict[str, Any]]:
+    """One line of the store; of one below the session that is exported only the *kept* messages."""
+    store, counted = work.store, work.manner.counted
+    entries = [e for e in store.entries(line) if kept is None or e.id in kept]
+    sessions = [each for each in store.sessions() if each.line == line]
+    lineage = store.lineage(line)
+    yield {
+        "kind": "line",
+        "line": line,
+        "base": lineage[1] if len(lineage) > 1 else None,
+        "sessions": [_session(work, each) for each in sessions],
+    }
+    yield from _messages(work, entries, sessions[0].name)
+    counted.sessions += len(sessions)
+    if work.manner.redact is not None:
+        return
+    for node in _nodes(work, line):
+        counted.nodes += node.kind != "frame"
+        yield transfer.node_record(node)
+    for done in store.passes([each.name for each in sessions]):
+        if not done.frame or done.frame in work.nodes:
+            yield transfer.pass_record(done)
+
+
+def _session(work: _Work, session: Session) -> dict[str, Any]:
+    origin = None if work.manner.redact else work.store.recall(session.name, ORIGIN)
+    return transfer.session_record(session, origin)
+
+
+def _nodes(work: _Work, line: int) -> Iterator[Node]:
+    """The nodes made on the line, as far as all that is under them is in the file."""
+    for node in work.store.nodes_on([line], kinds=_ALL_KINDS):
+        if all(
+            source.message in work.written if source.node is None else source.node in work.nodes
+            for source in node.sources
+        ):
+            work.nodes.add(node.uid)
+            yield node
+
+
+def _messages(work: _Work, entries: Sequence[Entry], session: str) -> Iterator[dict[str, Any]]:
+    """Each message in its place, every version of it, unless it is in the file already."""
+    names = work.store.archive().aliases([entry.id for entry in entries])
+    counted = work.manner.counted
+    for batch in _batches(entries):
+        fresh = [entry for entry in batch if entry.id not in work.written]
+        versions = _versions(work, fresh)
+        for entry in batch:
+            place = _place(entry, session)
+            if entry.id in work.written:
+                yield {"kind": "place", **place}
+            elif entry.id in versions:
+                for message in versions[entry.id]:
+                    yield _message(work, place, message, names.get(entry.id, ()))
+                work.written.add(entry.id)
+                counted.messages += 1
+                counted.versions += entry.version - 1
+        work.manner.progress("messages", len(work.written), work.total)
+
+
+def _versions(work: _Work, entries: Sequence[Entry]) -> dict[int, list[Message]]:
+    """Every version of each message; one of which a version cannot be read is left out, and named."""
+    wanted = [(entry.id, n) for entry in entries for n in range(1, entry.version + 1)]
+    found: dict[int, list[Message]] = {}
+    broken = set()
+    for (number, _), message in zip(wanted, read_whole(work.store, wanted), strict=True):
+        if message is None:
+            broken.add(number)
+        else:
+            found.setdefault(number, []).append(message)
+    work.manner.counted.damaged += [entry.uid for entry in entries if entry.id in broken]
+    return {number: messages for number, messages in found.items() if number not in broken}
+
+
+def read_whole(store: Store, wanted: Sequence[tuple[int, int]]) -> list[Message | None]:
+    """Messages as (number, version), whole; None for each that is not what was stored."""
+    try:
+        found: list[Message | None] = list(store.read(wanted))
+    except BROKEN:
+        found = [_one(store, pair) for pair in wanted]
+    return [each if each and digest(each.body) == each.digest else None for each in found]
+
+
+def _one(store: Store, pair: tuple[int, int]) -> Message | None:
+    try:
+        return store.read([pair])[0]
+    except BROKEN:
+        return None
+
+
+def _place(entry: Entry, session: str) -> dict[str, Any]:
+    return {
+        "uid": entry.uid,
+        "session": session,
+        "turn": entry.turn,
+        "seq": entry.seq,
+        "number": entry.id,
+        "withdrawn": entry.withdrawn,
+    }
+
+
+def _message(
+    work: _Work, place: dict[str, Any], message: Message, names: Sequence[str]
+) -> dict[str, Any]:
+    body = message.body
+    if work.manner.redact is not None:
+        body = encode(redact_value(decode(body), work.manner.redact))
+    record = {
+        "kind": "message",
+        **place,
+        "version": message.version,
+        "versions": message.versions,
+        "time": message.time,
+        "names": list(names),
+        "digest": digest(body).hex(),
+    }
+    return transfer.with_body(record, body)
+
+
+def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+    batch: list[Entry] = []
+    weight = 0
+    for entry in entries:
+        batch.append(entry)
+        weight += entry.tokens * entry.version
+        if weight > _BATCH_TOKENS or len(batch) == _BATCH:
+            yield batch
+            batch, weight = [], 0
+    if batch:
+        yield batch
