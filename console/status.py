@@ -9,6 +9,7 @@ from ..dag.settings import Settings
 from ..storage.protocol import Store
 from ..storage.records import Session
 from ..tools.desk import Desk
+from ..tools.status import of_store, warning
 from ..tools.status import status as tool_status
 from .screen import grid, many
 from .verb import Answer, Call, Verb
@@ -48,7 +49,7 @@ def gather(
         },
         "compression_enabled": known.get("compression_enabled"),
         "settings_sources": known.get("settings_sources"),
-        "warnings": _warnings(known),
+        "warnings": _warnings(known) + (of_store(store) if store else []),
         "session": session.name if session else None,
         "conversation": None,
         "store": None,
@@ -88,7 +89,8 @@ def view(data: Mapping[str, Any]) -> RenderableType:
         rows += [
             ("database", f"{store['database'] or 'in memory'} ({size(store['bytes'])}, {kept})")
         ]
-    rows += [("warning", warning) for warning in data["warnings"]]
+    if data["warnings"]:
+        rows.append(("warning", warning(data["warnings"])))
     return grid(rows)
 
 

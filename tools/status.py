@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..storage.protocol import Store
 from .describe import stamp
 from .desk import Desk
 
-__all__ = ["status"]
+__all__ = ["of_store", "status", "warning"]
 
 
 def status(desk: Desk) -> dict[str, Any]:
@@ -40,4 +42,26 @@ def status(desk: Desk) -> dict[str, Any]:
             "rows_before": last.rows_before,
             "rows_after": last.rows_after,
         }
-    return answer | dict(desk.facts)
+    problems = [*of_store(desk.store), *desk.facts.get("problems", ())]
+    said = {"warning": warning(problems)} if problems else {}
+    return said | answer | dict(desk.facts)
+
+
+def of_store(store: Store) -> list[str]:
+    """What the store itself remembers to be wrong; the doctor looks at more."""
+    if store.recall("", "index_broken"):
+        return ["the search index is broken, and searching reads the log instead"]
+    return []
+
+
+def warning(problems: Sequence[str]) -> str:
+    """All *problems* in one line: how many, the newest, and who knows what to do."""
+    last = " ".join(problems[-1].split())
+    if len(last) > _LONGEST:
+        last = f"{last[: _LONGEST - 1]}\u2026"
+    count = "" if len(problems) == 1 else f"{len(problems)} things, the last: "
+    return f"{count}{last}{'' if last[-1] in '.!?' else '.'} `hermes lcm doctor` says what to do."
+
+
+#: Characters of a problem that are shown in one line with others.
+_LONGEST = 240
