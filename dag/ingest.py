@@ -16,9 +16,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..storage.errors import StoreForgotten
 from ..storage.protocol import Store
 from ..storage.records import Session
 from .binding import Binding, Bound, IngestReport, Memo, Run
+from .erase import Cleaner, cleaner
+from .redact import Redact
 
 __all__ = ["Binding", "Bound", "IngestReport", "Ledger"]
 
@@ -26,9 +29,12 @@ __all__ = ["Binding", "Bound", "IngestReport", "Ledger"]
 class Ledger:
     """Ingests the lists of one session; safe to use from several threads."""
 
-    def __init__(self, store: Store, session: Session) -> None:
+    def __init__(self, store: Store, session: Session, redact: Redact | None = None) -> None:
         self.store = store
         self.session = session
+        self._redact = redact
+        """Takes secrets out of what is stored; None to store all as it is."""
+        self._cleaner = Cleaner(redact)
         self._mutex = threading.RLock()
         self._seen: list[Any] = []
         """Copies of the rows of the last list, in step with what the memo says of them."""
@@ -45,14 +51,21 @@ class Ledger:
             StoreError: nothing of this list was stored.
         """
         with self._mutex:
+            if not rows:
+                self._forget(0)
+                return IngestReport()
             start = _same_until(self._seen, rows)
-            if start == len(rows) == len(self._seen):
+            if start == len(rows) == len(self._seen) and self._is_current():
                 return IngestReport(known=self._known)
             try:
                 return self._bind(rows, start)
             except BaseException:
                 self._forget(0)
                 raise
+
+    def _is_current(self) -> bool:
+        """Whether nobody changed the line since: another agent's list may have withdrawn what this one has."""
+        return self.store.revision(self.session.line) == self._revision
 
     def bind(self, rows: Sequence[Any]) -> tuple[IngestReport, Binding]:
         """The same, and what each row stands for.
@@ -69,16 +82,31 @@ class Ledger:
         with self.store.writing():
             if self.store.revision(line) != self._revision:
                 start = 0
+                self._look_again()
             self._forget(start)
             known = self._known
             self._seen += map(_copy, rows[start:])
-            run = Run(self.store, line, rows, self._memo)
+            run = Run(self.store, line, self._clean(rows, start), self._memo)
             report = run.bind()
             revision = self.store.revision(line)
         self._memo.end = run.end
         self._known += _messages(self._memo.bound[start:])
         self._revision = revision
         return replace(report, known=report.known + known)
+
+    def _look_again(self) -> None:
+        """See what others did to the store: the session, or a string, may have been forgotten."""
+        if self.store.session(self.session.name) is None:
+            raise StoreForgotten(
+                f"Session {self.session.name} was forgotten: nothing of it is kept."
+            )
+        self._cleaner = cleaner(self.store, self._redact)
+
+    def _clean(self, rows: Sequence[Any], start: int) -> Sequence[Any]:
+        """*rows* without what must not be stored, from *start* on: nobody looks at those before."""
+        if self._cleaner == Cleaner():
+            return rows
+        return [*rows[:start], *map(self._cleaner.row, rows[start:])]
 
     def _forget(self, start: int) -> None:
         """Keep what is known of the first *start* rows only."""
