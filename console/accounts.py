@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 
+from ..storage.audit import Place
 from ..storage.protocol import Store
-from ..storage.records import Entry, Pass, Session
+from ..storage.records import Pass, Session
 from . import proofs
 from .report import BROKEN, Findings
 from .screen import many
@@ -19,7 +20,9 @@ from .spans import Spans
 
 __all__ = ["Accounts"]
 
-_PAGE = 500
+_PAGE = 1000
+#: Beyond every order key.
+_FAR = 1 << 62
 
 
 class Accounts:
@@ -29,6 +32,7 @@ class Accounts:
         self, store: Store, spans: Spans, findings: Findings, passes: Sequence[Pass]
     ) -> None:
         self._store, self._spans, self._findings = store, spans, findings
+        self._audit = store.audit()
         self._newest: dict[str, tuple[float, str]] = {}
         """Time and frame of each session's newest compaction."""
         for done in passes:
@@ -54,17 +58,17 @@ class Accounts:
                 "session", session.name, f"{what} before anything was compacted; they are kept"
             )
 
-    def _pages(self, line: int, before: int | None) -> Iterator[list[Entry]]:
-        """Entries with smaller order keys, the newest page first."""
-        while page := self._store.tail(line, _PAGE, before=before):
+    def _pages(self, line: int, first: int, last: int) -> Iterator[list[Place]]:
+        """The places with order keys from *first* to *last*, the last one first."""
+        while page := self._audit.places(line, first, last, _PAGE):
             yield page
-            before = page[0].seq
+            last = page[-1].seq - 1
 
     def _before(self, line: int, seq: int) -> tuple[int, set[int]]:
         """How many active messages stand before *seq*, and those of them that are under a node."""
         count, summarised = 0, set[int]()
-        for page in self._pages(line, seq):
-            active = [entry.id for entry in page if not entry.withdrawn]
+        for page in self._pages(line, -_FAR, seq - 1):
+            active = [place.message for place in page if not place.withdrawn]
             count += len(active)
             summarised |= self._store.over(active).keys()
         return count, summarised
@@ -72,21 +76,19 @@ class Accounts:
     def _is_partition(self, line: int, uid: str, frame: proofs.Known) -> bool:
         """Whether what is under the frame is all that is active from its first message to its last."""
         under = self._spans.under(uid)
-        for page in self._pages(line, frame.seqs[1] + 1):
-            for entry in reversed(page):
-                if entry.seq < frame.seqs[0]:
-                    return next(under, None) is None
-                if entry.withdrawn or entry.id in frame.lifted:
+        for page in self._pages(line, *frame.seqs):
+            for place in page:
+                if place.withdrawn or place.message in frame.lifted:
                     continue
-                if next(under, None) != entry.id:
+                if next(under, None) != place.message:
                     return False
         return next(under, None) is None
 
     def _explain(self, line: int, uid: str, session: Session) -> None:
         whole = proofs.Line()
-        for page in reversed(list(self._pages(line, None))):
-            for entry in page:
-                whole.add(entry.id, entry.seq, withdrawn=entry.withdrawn)
+        for page in reversed(list(self._pages(line, -_FAR, _FAR))):
+            for place in reversed(page):
+                whole.add(place)
         under = list(self._spans.under(uid))[::-1]
         frame = self._spans.known[uid]
         account = proofs.account(frame, under, whole, lambda some: self._store.over(some).keys())

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..dag.nodes import asked_for, marks_of, uid_of
+from ..storage.audit import Place
 from ..storage.records import Node, Source
 
 __all__ = ["Account", "Known", "Line", "account", "digest_faults", "shape_faults"]
@@ -46,13 +47,13 @@ class Line:
     """Index in ``messages`` by message."""
     withdrawn: set[int] = field(default_factory=set)
 
-    def add(self, message: int, seq: int, *, withdrawn: bool) -> None:
+    def add(self, place: Place) -> None:
         """Put a message at the end."""
-        self.place[message] = len(self.messages)
-        self.messages.append(message)
-        self.seqs.append(seq)
-        if withdrawn:
-            self.withdrawn.add(message)
+        self.place[place.message] = len(self.messages)
+        self.messages.append(place.message)
+        self.seqs.append(place.seq)
+        if place.withdrawn:
+            self.withdrawn.add(place.message)
 
     def active(self, start: int, stop: int) -> list[int]:
         """Messages at these places that are not withdrawn."""

@@ -6,16 +6,19 @@ the graph cannot go round in a circle. Of a node that was checked a few numbers 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from itertools import pairwise
 
+from ..storage.audit import Place
 from ..storage.protocol import Store
-from ..storage.records import Entry, Node, Source
+from ..storage.records import Node, Source
 from . import proofs
-from .report import BROKEN, Findings
+from .report import Findings
 
 __all__ = ["Spans"]
+
+#: Places that are looked at in one span; a longer one is damaged.
+_LONGEST = 1_000_000
 
 
 class Spans:
@@ -23,13 +26,14 @@ class Spans:
 
     def __init__(self, store: Store, findings: Findings) -> None:
         self._store, self._findings = store, findings
+        self._audit = store.audit()
         self.known: dict[str, proofs.Known] = {}
 
     def check(self, node: Node) -> None:
         """Check a node whose sources were checked, and keep what others need of it."""
         wrong = self._findings.wrong
-        placed = self._placed(node)
-        for fault in proofs.digest_faults(node, self._digests(node, placed)):
+        pairs = [(s.message, s.version) for s in node.sources if s.message is not None]
+        for fault in proofs.digest_faults(node, self._audit.digests(pairs)):
             wrong("node", node.uid, fault)
         below = {source.node for source in node.sources if source.node}
         missing = sorted(below - self.known.keys())
@@ -39,7 +43,7 @@ class Spans:
             shape = [self.known[source.node] for source in node.sources if source.node]
             for fault in proofs.shape_faults(node, shape):
                 wrong("node", node.uid, fault)
-            self._span(node, placed)
+            self._span(node)
         self.known[node.uid] = self._known(node)
 
     def under(self, uid: str) -> Iterator[int]:
@@ -64,21 +68,6 @@ class Spans:
             return source.message, source.message
         return self.known[source.node or ""].ends if source.node in self.known else (0, 0)
 
-    def _placed(self, node: Node) -> dict[int, Entry]:
-        """Where the messages at the ends of the node's sources stand on its line."""
-        wanted = {message for source in node.sources for message in self._ends(source) if message}
-        return {entry.id: entry for entry in self._store.placed(node.line, wanted)}
-
-    def _digests(self, node: Node, placed: dict[int, Entry]) -> dict[tuple[int, int], bytes]:
-        """The digest of each (message, version) among the sources that can be had."""
-        found = {(entry.id, entry.version): entry.digest for entry in placed.values()}
-        for source in node.sources:
-            if source.message is not None and (source.message, source.version) not in found:
-                with contextlib.suppress(*BROKEN):
-                    (message,) = self._store.read([(source.message, source.version)])
-                    found[source.message, source.version] = message.digest
-        return found
-
     def _known(self, node: Node) -> proofs.Known:
         ends = [self._ends(source) for source in node.sources]
         newest = [
@@ -97,11 +86,14 @@ class Spans:
             lifted=node.lifted,
         )
 
-    def _span(self, node: Node, placed: dict[int, Entry]) -> None:
+    def _span(self, node: Node) -> None:
         """The node stands for a run of the line, in order and without holes but the lifted one."""
         ends = [self._ends(source) for source in node.sources]
         if not all(map(all, ends)):
             return  # said already, of what is missing
+        run = self._run(node)
+        wanted = {message for pair in ends for message in pair} - run.keys()
+        placed = run | self._audit.placed(node.line, wanted) if wanted else run
         if any(first not in placed or last not in placed for first, last in ends):
             self._findings.wrong("node", node.uid, "messages under it are not on its line")
             return
@@ -116,20 +108,23 @@ class Spans:
         if (node.first_seq, node.last_seq) != (min(s for s, _ in said), max(s for _, s in said)):
             what = "the span that it says it has is not that of its sources"
             self._findings.wrong("node", node.uid, what)
-        left_out = [message for message in self._between(node, seqs) if message not in node.lifted]
+        inside = run.values() if run else self._between(node.line, seqs)
+        under = {source.message for source in node.sources} | set(node.lifted)
+        left_out = [p.message for p in inside if not p.withdrawn and p.message not in under]
         if left_out:
             self._explain(node, left_out)
 
-    def _between(self, node: Node, seqs: list[tuple[int, int]]) -> Iterator[int]:
-        """Active messages of the line inside the node's span that are under none of its sources."""
-        if all(source.node is None for source in node.sources):
-            sources = {source.message for source in node.sources}
-            inside = self._store.entries(node.line, first=seqs[0][0], last=seqs[-1][1])
-            yield from (e.id for e in inside if not e.withdrawn and e.id not in sources)
-            return
+    def _run(self, node: Node) -> dict[int, Place]:
+        """All places from the first to the last of a node that has only messages for sources."""
+        if any(source.node for source in node.sources):
+            return {}
+        places = self._audit.places(node.line, node.first_seq, node.last_seq, _LONGEST)
+        return {place.message: place for place in places}
+
+    def _between(self, line: int, seqs: list[tuple[int, int]]) -> Iterator[Place]:
+        """The places between one source and the next."""
         for seq, after in pairwise(seqs):
-            between = self._store.entries(node.line, first=seq[1] + 1, last=after[0] - 1)
-            yield from (entry.id for entry in between if not entry.withdrawn)
+            yield from self._audit.places(line, seq[1] + 1, after[0] - 1, _LONGEST)
 
     def _explain(self, node: Node, left_out: list[int]) -> None:
         """Say what it means that active messages stand inside the node's span and not under it."""
@@ -138,7 +133,7 @@ class Spans:
             source.message or self.known[source.node or ""].newest for source in node.sources
         )
         under = {message for message, _ in self._store.stands_for(node.uid)}
-        if any(entry.withdrawn for entry in self._store.placed(node.line, under)):
+        if any(place.withdrawn for place in self._audit.placed(node.line, under).values()):
             self._findings.note("node", node.uid, f"{many}; the host has gone back behind it since")
         elif all(message > newest for message in left_out):
             self._findings.note("node", node.uid, f"{many}; they came later")

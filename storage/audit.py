@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from .errors import StoreDamaged
 from .records import Fault
 
 if TYPE_CHECKING:
     from .protocol import Store
 
-__all__ = ["Audit", "MemoryAudit", "Weighed"]
+__all__ = ["Audit", "MemoryAudit", "Place", "Weighed"]
+
+
+class Place(NamedTuple):
+    """Where a message stands on a line."""
+
+    message: int
+    seq: int
+    withdrawn: bool
 
 
 class Weighed(NamedTuple):
@@ -40,6 +50,15 @@ class Audit(Protocol):
     def nodes(self, after: int, limit: int) -> list[tuple[int, str]]:
         """(number, uid) of the nodes that follow *after*, in the order in which they were stored."""
 
+    def places(self, line: int, first: int, last: int, limit: int) -> list[Place]:
+        """The last *limit* places with order keys from *first* to *last*, the last one first."""
+
+    def placed(self, line: int, messages: Collection[int]) -> dict[int, Place]:
+        """Where these messages stand on the line, by message."""
+
+    def digests(self, wanted: Collection[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
+        """The digest on record of each (message, version) that there is."""
+
 
 class MemoryAudit:
     """For a store without a file: what is in memory is what was written."""
@@ -62,3 +81,22 @@ class MemoryAudit:
         lines = {session.line for session in self._store.sessions()}
         found = self._store.nodes_on(list(lines), kinds=("leaf", "condensed", "frame"))
         return [(number, node.uid) for number, node in enumerate(found, 1)][after : after + limit]
+
+    def places(self, line: int, first: int, last: int, limit: int) -> list[Place]:
+        """From the entries."""
+        found = self._store.entries(line, first=first, last=last)[-limit:]
+        return [Place(entry.id, entry.seq, entry.withdrawn) for entry in reversed(found)]
+
+    def placed(self, line: int, messages: Collection[int]) -> dict[int, Place]:
+        """From the entries."""
+        found = self._store.placed(line, messages)
+        return {entry.id: Place(entry.id, entry.seq, entry.withdrawn) for entry in found}
+
+    def digests(self, wanted: Collection[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
+        """From the messages themselves."""
+        found: dict[tuple[int, int], bytes] = {}
+        for pair in wanted:
+            with contextlib.suppress(StoreDamaged):
+                (message,) = self._store.read([pair])
+                found[pair] = message.digest
+        return found

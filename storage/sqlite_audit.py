@@ -6,10 +6,10 @@ those that do not. The bytes of messages and of nodes are not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
-from .audit import Weighed
+from .audit import Place, Weighed
 from .connection import Connection
 from .errors import StoreError
 from .records import Fault
@@ -18,6 +18,7 @@ from .uids import unpack_uid
 
 __all__ = ["SqliteAudit"]
 
+_CHUNK = 500
 _OF = "(SELECT uid FROM messages WHERE id = {0})"
 
 _NAMES: Final = {
@@ -132,3 +133,49 @@ class SqliteAudit:
                 "SELECT id, uid FROM nodes WHERE id > ? ORDER BY id LIMIT ?", [after, limit]
             ).fetchall()
         return [(number, unpack_uid(uid)) for number, uid in rows]
+
+    def places(self, line: int, first: int, last: int, limit: int) -> list[Place]:
+        """Without a look at the messages: the rows of a place are short."""
+        with self._connection.reading() as sql:
+            rows = sql.execute(
+                "SELECT message, seq, withdrawn FROM entries WHERE line = ? AND seq BETWEEN ? AND ?"
+                " ORDER BY seq DESC LIMIT ?",
+                [line, first, last, limit],
+            ).fetchall()
+        return [Place(message, seq, bool(withdrawn)) for message, seq, withdrawn in rows]
+
+    def placed(self, line: int, messages: Collection[int]) -> dict[int, Place]:
+        """By message."""
+        found: dict[int, Place] = {}
+        wanted = list(messages)
+        for start in range(0, len(wanted), _CHUNK):
+            part = wanted[start : start + _CHUNK]
+            with self._connection.reading() as sql:
+                rows = sql.execute(
+                    "SELECT message, seq, withdrawn FROM entries"
+                    f" WHERE +line = ? AND message IN ({','.join('?' * len(part))})",
+                    [line, *part],
+                ).fetchall()
+            found.update((row[0], Place(row[0], row[1], bool(row[2]))) for row in rows)
+        return found
+
+    def digests(self, wanted: Collection[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
+        """Current versions many at a time, earlier ones one by one."""
+        numbers = list({number for number, _ in wanted})
+        found: dict[tuple[int, int], bytes] = {}
+        with self._connection.reading() as sql:
+            for start in range(0, len(numbers), _CHUNK):
+                part = numbers[start : start + _CHUNK]
+                rows = sql.execute(
+                    "SELECT id, version, digest FROM messages"
+                    f" WHERE id IN ({','.join('?' * len(part))})",
+                    part,
+                )
+                found.update(((number, version), mark) for number, version, mark in rows)
+            for pair in set(wanted) - found.keys():
+                row = sql.execute(
+                    "SELECT digest FROM versions WHERE message = ? AND version = ?", pair
+                ).fetchone()
+                if row is not None:
+                    found[pair] = row[0]
+        return found

@@ -332,6 +332,13 @@ def test_a_sound_store_passes_its_audit(store):
     assert [] == list(audit.faults())
     assert [(1, "f" * 32, 1, False), (2, f"{2:032x}", 2, False)] == audit.messages(0, 2)
     assert [3, 4] == [each.number for each in audit.messages(2, 9)]
+    places = [(e.id, e.seq, e.withdrawn) for e in store.entries(line)]
+    assert places[:0:-1] == audit.places(line, places[1][1], places[2][1], 9)
+    assert places[:1:-1] == audit.places(line, 0, 1 << 60, 1)
+    assert {1: places[0], 3: places[2]} == audit.placed(line, [1, 3, 4, 9])
+    first, second = store.read([(2, 1), (2, 2)])
+    wanted = {(2, 1): first.digest, (2, 2): second.digest}
+    assert wanted == audit.digests([(2, 1), (2, 2), (2, 3), (9, 1)])
     assert [(1, f"{1:032x}")] == audit.nodes(0, 9)
     assert [] == audit.nodes(1, 9)
 
