@@ -10,17 +10,14 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
-from ..dag.tokens import count_text
 from ..storage.errors import StoreIndexBroken
-from ..storage.records import Entry, Filter, Hit, Message, Node
-from ..storage.text import searchable
-from .answers import ToolError, to_json
-from .describe import stamp
+from ..storage.records import Filter, Hit
+from .answers import ToolError
 from .desk import Desk
 from .fuzzy import repair
 from .patterns import Find, Stopwatch, exactly, pattern
 from .query import looks_like_a_pattern, pairs_of, terms_of, unspaced
-from .snippet import snippet
+from .results import POOL, Ranking, note_on, results
 
 __all__ = ["MODES", "grep"]
 
@@ -34,11 +31,8 @@ _OWN_TOOLS = (
     "lcm_status",
     "retrieve_conversation_history",
 )
-#: Hits that are ranked for a question; the rest would not be read.
-_POOL = 200
 #: A summary says in few words what its messages say in many, so its score runs higher.
 _NODE_WEIGHT = 0.5
-_SMALLEST_SNIPPET = 40
 #: Characters of a page that a result takes at the least.
 _LEAST_RESULT = 400
 #: Results that there is room for in any window.
@@ -54,20 +48,6 @@ class _Search:
     query: str
     where: Filter
     needles: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Ranking:
-    """All that was found, best first."""
-
-    hits: Sequence[Hit]
-    needles: Sequence[str]
-    mode: str
-    note: str = ""
-    tried: str = ""
-    """What was tried, where it was more than the one mode."""
-    find: Find | None = None
-    """Where in a text the match is, if no needle says it."""
 
 
 def grep(
@@ -105,9 +85,9 @@ def grep(
         "query": text,
         "mode": ranking.mode,
         "total": len(hits),
-        "results": _results(desk, shown, ranking),
+        "results": results(desk, shown, ranking),
         "cursor": f"{following}:{newest}" if following < len(hits) else None,
-        "note": _note(desk, ranking, hits, where),
+        "note": note_on(desk, ranking, hits, where),
     }
 
 
@@ -184,7 +164,7 @@ def _time(value: Any, name: str, *, end: bool = False) -> float | None:
 # searching
 
 
-def _ranking(desk: Desk, text: str, mode: str, where: Filter) -> _Ranking:
+def _ranking(desk: Desk, text: str, mode: str, where: Filter) -> Ranking:
     if mode == "exact":
         return _scan(desk, exactly(text), _Search(text, where, [text]), mode)
     if mode == "regex":
@@ -198,8 +178,8 @@ def _ranking(desk: Desk, text: str, mode: str, where: Filter) -> _Ranking:
 
 
 def _asking(
-    find: Callable[[Desk, str, Filter], _Ranking], desk: Desk, text: str, where: Filter
-) -> _Ranking:
+    find: Callable[[Desk, str, Filter], Ranking], desk: Desk, text: str, where: Filter
+) -> Ranking:
     """What *find* finds with the index, or what reading the log finds without it."""
     try:
         return find(desk, text, where)
@@ -216,16 +196,16 @@ def _own_calls_last(where: Filter) -> list[Filter]:
     return [replace(where, without_tools=_OWN_TOOLS), *mine]
 
 
-def _auto(desk: Desk, text: str, where: Filter) -> _Ranking:
+def _auto(desk: Desk, text: str, where: Filter) -> Ranking:
     terms = terms_of(text)
     hits = _ranked(desk, terms.words, terms.phrases, where)
     if hits:
         note = _AS_WORDS if looks_like_a_pattern(text) else ""
-        return _Ranking(hits, terms.needles, "auto", note)
+        return Ranking(hits, terms.needles, "auto", note)
     literal = text.strip().strip('"') or text.strip()
     found = _scan(desk, exactly(literal), _Search(text, where, [literal]), "exact")
     if found.hits:
-        return _Ranking(
+        return Ranking(
             found.hits, found.needles, "exact", "No word matched; found as a part of the text."
         )
     ranking = _fuzzy(desk, text, where)
@@ -236,7 +216,7 @@ def _auto(desk: Desk, text: str, where: Filter) -> _Ranking:
 def _ranked(desk: Desk, words: Sequence[str], phrases: Sequence[str], where: Filter) -> list[Hit]:
     """Messages and nodes by BM25; calls of our own tools and their results only repeat others."""
     others = where if where.tool else replace(where, without_tools=_OWN_TOOLS)
-    hits = _asked_for(desk.store.search, words, phrases, others, _POOL)
+    hits = _asked_for(desk.store.search, words, phrases, others, POOL)
     if not (where.roles or where.tool or where.since or where.until):
         lines = None if where.lines is None else desk.lineage
         nodes = _asked_for(desk.store.search_nodes, words, phrases, Filter(lines=lines), 10)
@@ -266,16 +246,18 @@ def _asked_for(
     ]
 
 
-def _fuzzy(desk: Desk, text: str, where: Filter) -> _Ranking:
+def _fuzzy(desk: Desk, text: str, where: Filter) -> Ranking:
     terms = terms_of(text)
     repaired = repair(terms.words, desk.store.vocabulary())
     parted = {word: pairs_of(word) for word in unspaced(terms.words)}
     words = [near for word in terms.words for near in (parted | repaired).get(word, [word])]
     hits = _ranked(desk, words, terms.phrases, where)
     notes = [f"{word}: read as {', '.join(near)}" for word, near in repaired.items()]
-    notes += [f"{word}: found by parts of it" for word, near in parted.items() if len(near) > 1]
+    notes += [f"{word}: read by parts of it" for word, near in parted.items() if len(near) > 1]
+    if not hits and parted and len(parted) < len(terms.words):
+        notes.append(f"No message has {' or '.join(parted)}; ask for the other words alone.")
     note = "; ".join(notes)
-    return _Ranking(hits, words, "fuzzy", note)
+    return Ranking(hits, words, "fuzzy", note)
 
 
 def _scan(
@@ -286,7 +268,7 @@ def _scan(
     watch: Stopwatch | None = None,
     *,
     weigh: bool = False,
-) -> _Ranking:
+) -> Ranking:
     """Every message in which *find* finds something, in any version; the newest first.
 
     *weigh*: what it gives is not a place but how much was found, which is the score.
@@ -302,10 +284,10 @@ def _scan(
         if watch.over():
             note = "The search took too long and stopped before the oldest messages."
             break
-    return _Ranking(list(hits.values()), search.needles, mode, note)
+    return Ranking(list(hits.values()), search.needles, mode, note)
 
 
-def _by_reading(desk: Desk, text: str, where: Filter) -> _Ranking:
+def _by_reading(desk: Desk, text: str, where: Filter) -> Ranking:
     """Every message that holds any of the words, those with the most of them first."""
     needles = terms_of(text).needles or [text.strip()]
     finds = [exactly(needle) for needle in needles]
@@ -315,85 +297,3 @@ def _by_reading(desk: Desk, text: str, where: Filter) -> _Ranking:
 
     found = _scan(desk, held, _Search(text, where, needles), "auto", weigh=True)
     return replace(found, hits=sorted(found.hits, key=lambda hit: -hit.score))
-
-
-# results
-
-
-def _results(desk: Desk, hits: Sequence[Hit], ranking: _Ranking) -> list[dict[str, Any]]:
-    wanted = [(hit.message, hit.version) for hit in hits if hit.message is not None]
-    rows = {message.id: (message, row) for message, row in desk.rows(wanted)}
-    places, covers = desk.places(list(rows)), desk.store.over(list(rows))
-    nodes = {node.uid: node for node in desk.store.nodes([hit.node for hit in hits if hit.node])}
-    budget = desk.settings.search_budget_tokens
-    room = max(budget * 4 // max(len(hits), 1) - 330, 80)
-    while True:
-        results = [
-            _of_message(rows[hit.message][0], hit, places.get(hit.message), covers.get(hit.message))
-            | {"snippet": _snippet(searchable(rows[hit.message][1]), ranking, room)}
-            if hit.message is not None
-            else _of_node(nodes[hit.node or ""], hit, ranking.needles, room)
-            for hit in hits
-        ]
-        if room <= _SMALLEST_SNIPPET or count_text(to_json(results)) <= budget:
-            return results
-        room = room * 3 // 4
-
-
-def _snippet(text: str, ranking: _Ranking, room: int) -> str:
-    at = ranking.find(text) if ranking.find and len(text) > room else None
-    return snippet(text, ranking.needles, room, at)
-
-
-def _of_message(
-    message: Message, hit: Hit, place: Entry | None, cover: str | None
-) -> dict[str, Any]:
-    result: dict[str, Any] = {
-        "uid": message.uid,
-        "kind": "message",
-        "role": message.role,
-        "turn": place.turn if place else None,
-        "time": stamp(message.time),
-        "snippet": "",
-        "covered_by": cover,
-        "score": round(hit.score, 3),
-    }
-    if place and place.withdrawn:
-        result["withdrawn"] = True
-    if message.version != message.versions:
-        result["version"] = (
-            f"{message.version} of {message.versions}; uid@{message.version} opens it"
-        )
-    return result
-
-
-def _of_node(node: Node, hit: Hit, needles: Sequence[str], room: int) -> dict[str, Any]:
-    return {
-        "uid": node.uid,
-        "kind": "node",
-        "role": None,
-        "turn": node.first_turn,
-        "turns": [node.first_turn, node.last_turn],
-        "time": stamp(node.time),
-        "snippet": snippet(f"{node.topic}. {node.texts[max(node.texts)]}", needles, room),
-        "covered_by": None,
-        "score": round(hit.score, 3),
-    }
-
-
-def _note(desk: Desk, ranking: _Ranking, hits: Sequence[Hit], where: Filter) -> str:
-    notes = [ranking.note] if ranking.note else []
-    if not hits:
-        reach = "in this session" if where.lines is not None else "in all sessions"
-        count = desk.store.totals(desk.session.line if where.lines is not None else None).messages
-        notes.append(
-            f"Searched {count} messages {reach} in mode {ranking.tried or ranking.mode}: nothing found."
-            " Try other words, mode 'exact' for a part of a word, or scope 'all'."
-        )
-    else:
-        if ranking.mode in ("auto", "fuzzy") and len(hits) >= _POOL:
-            notes.append("There may be more than are counted here.")
-        notes.append(
-            "lcm_expand(uid) opens a result verbatim; with covered_by's uid, what was around it."
-        )
-    return " ".join(notes)

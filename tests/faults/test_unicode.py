@@ -61,7 +61,9 @@ def test_one_or_two_characters_are_enough(scripts, query, row):
 def test_in_a_mixed_query_the_unspaced_word_is_what_is_asked(scripts):
     """UNI-03: 'codex 执行' is found, 'codex 缺席' is not: the name alone is no answer."""
     assert ["codex 已经开始执行探索任务了"] == snippets(scripts, "codex 执行")
-    assert [] == snippets(scripts, "codex 缺席")
+    missing = ask(scripts, "lcm_grep", query="codex 缺席")
+    assert [] == missing["results"]
+    assert "No message has 缺席" in missing["note"]
     assert ["codex 已经开始执行探索任务了"] == snippets(scripts, "codex")
     asked = ask(scripts, "lcm_grep", query="codex 什么时候开始执行的")
     assert ["codex 已经开始执行探索任务了"] == [each["snippet"] for each in asked["results"]]

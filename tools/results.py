@@ -1,0 +1,117 @@
+"""What a search answers: results with snippets within a budget, and a note on how they were found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..dag.tokens import count_text
+from ..storage.records import Entry, Filter, Hit, Message, Node
+from ..storage.text import searchable
+from .answers import to_json
+from .describe import stamp
+from .desk import Desk
+from .patterns import Find
+from .snippet import snippet
+
+__all__ = ["POOL", "Ranking", "note_on", "results"]
+
+#: Hits that are ranked for a question; the rest would not be read.
+POOL = 200
+_SMALLEST_SNIPPET = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """All that was found, best first."""
+
+    hits: Sequence[Hit]
+    needles: Sequence[str]
+    mode: str
+    note: str = ""
+    tried: str = ""
+    """What was tried, where it was more than the one mode."""
+    find: Find | None = None
+    """Where in a text the match is, if no needle says it."""
+
+
+def results(desk: Desk, hits: Sequence[Hit], ranking: Ranking) -> list[dict[str, Any]]:
+    """*hits* as the tool answers them, within the budget that the settings give a search."""
+    wanted = [(hit.message, hit.version) for hit in hits if hit.message is not None]
+    rows = {message.id: (message, row) for message, row in desk.rows(wanted)}
+    places, covers = desk.places(list(rows)), desk.store.over(list(rows))
+    nodes = {node.uid: node for node in desk.store.nodes([hit.node for hit in hits if hit.node])}
+    budget = desk.settings.search_budget_tokens
+    room = max(budget * 4 // max(len(hits), 1) - 330, 80)
+    while True:
+        found = [
+            _of_message(rows[hit.message][0], hit, places.get(hit.message), covers.get(hit.message))
+            | {"snippet": _snippet(searchable(rows[hit.message][1]), ranking, room)}
+            if hit.message is not None
+            else _of_node(nodes[hit.node or ""], hit, ranking.needles, room)
+            for hit in hits
+        ]
+        if room <= _SMALLEST_SNIPPET or count_text(to_json(found)) <= budget:
+            return found
+        room = room * 3 // 4
+
+
+def _snippet(text: str, ranking: Ranking, room: int) -> str:
+    at = ranking.find(text) if ranking.find and len(text) > room else None
+    return snippet(text, ranking.needles, room, at)
+
+
+def _of_message(
+    message: Message, hit: Hit, place: Entry | None, cover: str | None
+) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "uid": message.uid,
+        "kind": "message",
+        "role": message.role,
+        "turn": place.turn if place else None,
+        "time": stamp(message.time),
+        "snippet": "",
+        "covered_by": cover,
+        "score": round(hit.score, 3),
+    }
+    if place and place.withdrawn:
+        result["withdrawn"] = True
+    if message.version != message.versions:
+        result["version"] = (
+            f"{message.version} of {message.versions}; uid@{message.version} opens it"
+        )
+    return result
+
+
+def _of_node(node: Node, hit: Hit, needles: Sequence[str], room: int) -> dict[str, Any]:
+    return {
+        "uid": node.uid,
+        "kind": "node",
+        "role": None,
+        "turn": node.first_turn,
+        "turns": [node.first_turn, node.last_turn],
+        "time": stamp(node.time),
+        "snippet": snippet(f"{node.topic}. {node.texts[max(node.texts)]}", needles, room),
+        "covered_by": None,
+        "score": round(hit.score, 3),
+    }
+
+
+def note_on(desk: Desk, ranking: Ranking, hits: Sequence[Hit], where: Filter) -> str:
+    """How *hits* were found, or how much was searched in vain, and what to do next."""
+    notes = [ranking.note] if ranking.note else []
+    if not hits:
+        reach = "in this session" if where.lines is not None else "in all sessions"
+        count = desk.store.totals(desk.session.line if where.lines is not None else None).messages
+        notes.append(
+            f"Searched {count} messages {reach} in mode {ranking.tried or ranking.mode}: nothing found."
+            " Try other words, mode 'exact' for a part of a word, or scope 'all'."
+        )
+    else:
+        if ranking.mode in ("auto", "fuzzy") and len(hits) >= POOL:
+            notes.append("There may be more than are counted here.")
+        notes.append(
+            "lcm_expand(uid) opens a result verbatim; with covered_by's uid, what was around it."
+        )
+    return " ".join(notes)
