@@ -251,7 +251,7 @@ class LCMEngine(ContextEngine):
 
     def should_compress_info(self, prompt_tokens: int | None = None) -> tuple[bool, str | None]:
         """The same, with the reason where a list over the threshold is left as it is."""
-        given = (whole(prompt_tokens), self.last_prompt_tokens, self._list_tokens)
+        given = map(whole, (prompt_tokens, self.last_prompt_tokens, self._list_tokens))
         tokens = next((each for each in given if each > 0), 0)
         if not self._session_id or tokens < self.threshold_tokens or self.threshold_tokens <= 0:
             return False, None

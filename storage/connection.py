@@ -271,7 +271,15 @@ class Connection:
                 contextlib.suppress(BlockingIOError, sqlite3.OperationalError),
                 _alone(self._lock_file, wait=False),
             ):
-                self.sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                self._checkpoint_now()
+
+    def _checkpoint_now(self) -> None:
+        """What can be written into the file at once; a reader of old pages must not hold up a turn."""
+        self.sql.execute("PRAGMA busy_timeout = 0")
+        try:
+            self.sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            self.sql.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
 
     def close(self) -> None:
         """Let go of the file; a second call does nothing."""
