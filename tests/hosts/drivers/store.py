@@ -96,4 +96,5 @@ def main() -> None:
     give({"sessions": result})
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""Compares what the store holds with every list that the engine's doors were shown.
+
+It knows nothing of how rows are recognised. Everything that is said in these tests holds a
+mark of its own (``u0001`` a person, ``a0001`` the model, ``t0001`` a tool), so that what a
+row stands for can be read in its text, however the host has changed the rest of it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from lcm.demo.model import Message, Reply, Script, ScriptedModel, text_of
+from lcm.demo.model import Call as ToolCall
+
+MARK = re.compile(r"\b[uat]\d{4}\b")
+_NAME = re.compile(r"\[lcm ([0-9a-f]{8})\]")
+_HEAD = "Earlier conversation, compacted."
+_FILLER = "Understood. I continue from the conversation that follows."
+
+Row = Mapping[str, Any]
+
+#: What the person and the model say behind the mark: enough for a pass to be worth it.
+WORDS = " The tide gauge was read and noted as usual on that day." * 12
+
+
+class Clerk(Script):
+    """A model that answers each request with a mark of its own, and calls the tools it is told to.
+
+    A line ``DO name {arguments}`` of the newest user's text is a call; several are parallel.
+    """
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.said = 0
+
+    def answer(self, messages: list[Message]) -> Reply:
+        """The reply to a request; another one for the same request sent again."""
+        with self._lock:
+            return self._advance(messages)
+
+    def _advance(self, messages: list[Message]) -> Reply:
+        self.said += 1
+        last = messages[-1]
+        if "WAIT" in text_of(last.get("content")).splitlines():
+            time.sleep(1.5)  # long enough to be interrupted
+        told = text_of(last.get("content")) if last["role"] == "user" else ""
+        orders = re.findall(r"^DO (\w+) (\{.*\})$", told, re.MULTILINE)
+        calls = tuple(ToolCall(name, arguments) for name, arguments in orders)
+        return Reply(f"a{self.said:04d}:{WORDS}", calls)
+
+
+class Forgetful(ScriptedModel):
+    """A server that begins anew with ``call_000000`` in each answer, as several do."""
+
+    def answer(self, body):
+        self._calls = 0
+        return super().answer(body)
+
+
+def marks_of(row: Row) -> tuple[str, ...]:
+    """What the row stands for; nothing if it is a summary row or a filler of the engine's."""
+    text = _without_ours(text_of(row.get("content")))
+    return tuple(dict.fromkeys(MARK.findall(text)))
+
+
+def frame_of(row: Row) -> str:
+    """The short name of the summary row that the row is, or begins with."""
+    text = text_of(row.get("content")).strip()
+    names = list(_NAME.finditer(text)) if text.startswith(_HEAD) else []
+    return names[-1][1] if names else ""
+
+
+def _without_ours(text: str) -> str:
+    """What a host put behind a row of ours; the whole text if it is none."""
+    text = text.strip()
+    if text.startswith(_HEAD) and (names := list(_NAME.finditer(text))):
+        return text[names[-1].end() :]
+    return text.removeprefix(_FILLER)
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.split())
+
+
+class Account:
+    """What was seen of one conversation, and what is stored of its last session."""
+
+    def __init__(self, seen: Mapping[str, Any], kept: Mapping[str, Any], sessions: Iterable[str]):
+        names = set(sessions)
+        self.rows: Sequence[Row] = seen["rows"]
+        self.lists = [each for each in seen["lists"] if each["session"] in names]
+        self.messages: Sequence[Mapping[str, Any]] = kept["messages"]
+        self.nodes: Mapping[str, Sequence[str]] = kept["nodes"]
+        self.problems: Sequence[str] = kept["problems"]
+
+    def stored(self, message: Mapping[str, Any]) -> tuple[str, ...]:
+        """The marks of a stored message, in whichever version has them."""
+        found = (marks_of(version) for version in message["versions"])
+        return tuple(dict.fromkeys(mark for marks in found for mark in marks))
+
+    def faults(self, *, twice: Iterable[str] = (), filtered: bool = False) -> list[str]:
+        """Everything that is not as it should be.
+
+        *twice*: marks that a person really said twice (``/retry``). *filtered*: the last list
+        lacks messages that are still in the conversation.
+        """
+        return [
+            *(f"problem: {problem}" for problem in self.problems),
+            *self._lost_or_doubled(set(twice)),
+            *self._not_whole(),
+            *self._out_of_order(set(twice)),
+            *self._wrong_spans(),
+            *([] if filtered else self._not_the_last_list()),
+        ]
+
+    def _lost_or_doubled(self, twice: set[str]) -> list[str]:
+        counts = Counter(mark for each in self.messages for mark in self.stored(each))
+        seen = {mark for each in self.lists for n in each["list"] for mark in marks_of(self.rows[n])}
+        lost = [f"{mark}: seen, not stored" for mark in sorted(seen) if not counts[mark]]
+        more = [f"{mark}: stored {n} times" for mark, n in sorted(counts.items()) if n > 1 + (mark in twice)]
+        return lost + more
+
+    def _not_whole(self) -> list[str]:
+        """The longest text that was ever seen of a message is one of its versions."""
+        longest: dict[str, str] = {}
+        shown = {n for each in self.lists for n in each["list"]}
+        for row in (self.rows[n] for n in shown):
+            text, marks = _normal(_without_ours(text_of(row.get("content")))), marks_of(row)
+            if len(marks) == 1 and len(text) > len(longest.get(marks[0], "")):
+                longest[marks[0]] = text
+        stored = {
+            mark: [_normal(text_of(version.get("content"))) for version in each["versions"]]
+            for each in self.messages
+            for mark in self.stored(each)
+        }
+        return [
+            f"{mark}: not whole: {text[:50]!r} is none of {[v[:50] for v in stored[mark]]}"
+            for mark, text in sorted(longest.items())
+            if mark in stored and not any(text in version for version in stored[mark])
+        ]
+
+    def _places(self) -> dict[str, int]:
+        return {
+            mark: place for place, each in enumerate(self.messages) for mark in self.stored(each)
+        }
+
+    def _out_of_order(self, twice: set[str]) -> list[str]:
+        """Every list is in the order of the store; what stands in it twice counts where it stands last."""
+        places = self._places()
+        faults = []
+        for each in self.lists:
+            marks = [m for n in each["list"] for m in marks_of(self.rows[n]) if m in places]
+            last = list(dict.fromkeys(reversed(marks)))[::-1]
+            line = [places[mark] for mark in last if mark not in twice]
+            if line != sorted(line):
+                faults.append(f"{each['door']} saw another order than that of the store: {last}")
+        return list(dict.fromkeys(faults))
+
+    def _wrong_spans(self) -> list[str]:
+        """A node stands for neighbours, but for those that were withdrawn since."""
+        places = {each["uid"]: place for place, each in enumerate(self.messages)}
+        faults = []
+        for uid, held in self.nodes.items():
+            line = [places[each] for each in held if each in places]
+            if len(set(line)) != len(held):
+                faults.append(f"node {uid[:8]} does not open: {len(line)} of {len(held)} messages")
+            elif line:
+                between = {*range(min(line), max(line) + 1)} - {*line}
+                lost = [n for n in between if not self.messages[n]["withdrawn"]]
+                if len(lost) > 1:  # one may be lifted: the newest user message
+                    faults.append(f"node {uid[:8]} has holes at {lost}")
+        return faults
+
+    def expanded(self, rows: Iterable[Row]) -> list[str]:
+        """The marks of a list in which every summary row is replaced by what it stands for."""
+        by_uid = {each["uid"]: self.stored(each) for each in self.messages}
+        marks: list[str] = []
+        for row in rows:
+            name = frame_of(row)
+            for uid in (uid for uid in self.nodes if name and uid.startswith(name)):
+                marks += [m for held in self.nodes[uid] for m in by_uid.get(held, ("?",))]
+            marks += marks_of(row)
+        return marks
+
+    def _not_the_last_list(self) -> list[str]:
+        """The last list, opened, is what is active in the store; a host may show a row twice."""
+        if not self.lists:
+            return ["no door was shown a list"]
+        opened = {*self.expanded(self.rows[n] for n in self.lists[-1]["list"])}
+        active = {m for each in self.messages if not each["withdrawn"] for m in self.stored(each)}
+        return [f"{mark}: in the last list, but withdrawn" for mark in sorted(opened - active)] + [
+            f"{mark}: active, but not in the last list" for mark in sorted(active - opened)
+        ]
