@@ -177,7 +177,11 @@ def _written(request: SummaryRequest, route: _Route, halvings: int) -> Summary:
         if not parts[1:]:
             raise
         left = halvings - 1 if rejected.too_long else 0
-        return _joined(request, [_written(part, route, left) for part in _shares(request, parts)])
+        try:
+            done = [_written(part, route, left) for part in _shares(request, parts)]
+        except Rejected:
+            raise rejected from None  # why the whole gave none says more
+        return _joined(request, done)
     route.breaker.note()
     return summary
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["note_outcome", "note_refusal", "request_for", "route_of"]
 
+#: Why a text was extracted where nobody was to be asked.
+_NO_FAILURE = frozenset({"no summariser", "the source is blank"})
+
 _log = logging.getLogger(__name__)
 
 
@@ -35,6 +38,7 @@ def request_for(
         focus=focus,
         memory=memory,
         breaker=engine._breakers.of(route_of(engine)),
+        redact=None if engine.settings.redact == "off" else hermes.redaction(),
     )
 
 
@@ -68,7 +72,7 @@ def note_outcome(engine: LCMEngine, outcome: Outcome, measured: int) -> None:
     engine._last_compression_made_progress = True
     engine._last_compression_savings_pct = 100 * (1 - outcome.after / max(outcome.before, 1))
     degraded = [node.degraded for node in outcome.made if node.degraded]
-    failed = [reason for reason in degraded if reason.startswith("summariser failed")]
+    failed = [reason for reason in degraded if reason not in _NO_FAILURE]
     if failed:
         engine._last_summary_fallback_used = True
         engine._last_summary_error = (

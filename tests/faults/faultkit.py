@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+from lcm.dag.compact import PassRequest, compact
+from lcm.dag.ingest import Ledger
+from lcm.dag.settings import Settings
 from lcm.storage import open_store
 from lcm.storage.canon import decode
 
@@ -91,3 +94,28 @@ def verbatim(engine, uid):
         cursor = answer["cursor"]
         if not cursor:
             return [(role, content) for _, role, content in parts]
+
+
+def failing(error=ConnectionError, count=None):
+    """A summariser that fails, and notes each request in *count*."""
+
+    def summarizer(request):
+        if count is not None:
+            count.append(request)
+        raise error
+
+    return summarizer
+
+
+def compressed(engine, rows, **more):
+    """*rows* after a pass that is asked for with their own size."""
+    return engine.compress(rows, engine.count_tokens(rows), **more)
+
+
+def model_pass(rows, answer, **more):
+    """A pass in which a model says *answer* (a function of the request); the store, and the outcome."""
+    store = open_store("memory:")
+    ledger = Ledger(store, store.open_session("s"))
+    _, binding = ledger.bind(rows)
+    request = PassRequest(Settings(), 8000, 6000, None, False, False, answer, **more)
+    return store, compact(store, ledger.session.line, binding, request)
