@@ -60,7 +60,7 @@ def verbs():
 
 
 def test_settings_are_documented_as_they_are():
-    """docs/settings.md is what the code makes of itself: scripts/run.py scripts.settings_doc."""
+    """DOC-01: docs/settings.md is what the code makes of itself: scripts/run.py scripts.settings_doc."""
     assert (DOCS / "settings.md").read_text(encoding="utf-8") == page()
 
 
@@ -85,7 +85,7 @@ def test_every_tool_is_documented_and_no_other():
 
 @pytest.mark.parametrize("schema", schemas(retrieval=True), ids=lambda schema: schema["name"])
 def test_every_argument_is_documented_and_no_other(schema):
-    """The same for arguments, in the order of the schema, with what is required."""
+    """DOC-03: The same for arguments, in the order of the schema, with what is required."""
     documented = documented_tools()[schema["name"]]
     parameters = schema["parameters"]
     assert list(documented) == list(parameters["properties"])
@@ -95,7 +95,7 @@ def test_every_argument_is_documented_and_no_other(schema):
 
 @pytest.mark.parametrize("schema", schemas(retrieval=True), ids=lambda schema: schema["name"])
 def test_every_choice_is_documented(schema):
-    """Where an argument takes a closed list of words, the tool's section names each of them."""
+    """DOC-03: Where an argument takes a closed list of words, the tool's section names each of them."""
     text = sections(DOCS / "tools.md")[f"`{schema['name']}`"]
     words = [w for p in schema["parameters"]["properties"].values() for w in p.get("enum", [])]
     assert [word for word in words if f"`{word}`" not in text] == []
@@ -108,7 +108,7 @@ def test_every_verb_is_documented_and_no_other():
 
 
 def test_every_option_that_is_written_down_exists():
-    """A verb's example in the documentation is read by the real parser."""
+    """DOC-03: A verb's example in the documentation is read by the real parser."""
     text = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
     parser = argparse.ArgumentParser(prog="lcm")
     setup_parser(parser)

@@ -109,7 +109,7 @@ def test_a_text_costs_what_its_script_costs(text, tokens):
 
 
 def test_a_message_counts_calls_arguments_and_reasoning():
-    """What is not in the content is sent all the same, so it costs."""
+    """TOK-03: What is not in the content is sent all the same, so it costs."""
     bare = count_message({"role": "assistant", "content": ""})
     for extra in (
         {"tool_calls": [{"function": {"name": "run", "arguments": "x" * 50_000}}]},
@@ -122,7 +122,7 @@ def test_a_message_counts_calls_arguments_and_reasoning():
 
 @pytest.mark.parametrize("kind", ["image", "image_url", "input_image"])
 def test_an_image_costs_a_flat_price(kind):
-    """A megabyte of base64 costs what an image costs, not what its letters would."""
+    """TOK-04: A megabyte of base64 costs what an image costs, not what its letters would."""
     parts = [{"type": "text", "text": "look"}, {"type": kind, "image_url": {"url": DATA_URL}}]
     message = {"role": "user", "content": parts}
     assert IMAGE_TOKENS < count_message(message) < IMAGE_TOKENS + 60

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from faultkit import ask, called, database, kept, said, talk, user
 from lcm import LCMEngine
 from lcm.dag.settings import describe, load_settings
@@ -177,3 +178,31 @@ def test_a_bad_pattern_stops_nothing(make, home):
     assert any("[a" in problem for problem in engine.get_status()["problems"])
     assert "not_kept" in other.get_status()
     assert talk(1) == kept(home)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'ignore_sessions: [cron_*, "a, b"]',
+        'ignore_sessions:\n  - cron_*\n  - "a, b"',
+        '"ignore_sessions": ["cron_*", \'a, b\']',
+    ],
+)
+def test_every_way_to_write_a_list_is_read_the_same(written):
+    """CONF-04: inline, as a block, with a quoted key; there is no parser beside PyYAML, without which we say no."""
+    loaded = load_settings(yaml.safe_load(written))
+    assert ("cron_*", "a, b") == loaded.settings.ignore_sessions
+    assert () == loaded.problems
+    assert "pyyaml" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", ["docs/settings.md", "docs/operations.md"])
+def test_the_pages_say_which_threshold_governs(make, page):
+    """DOC-02: lcm.threshold; the built-in compressor's is named beside it, and is not ours."""
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    assert "Which threshold governs" in text
+    assert "`lcm.threshold`" in text
+    assert "`compression.threshold`" in text
+    engine = make(settings={"threshold": 0.6})
+    engine.update_model("m", 10_000)
+    assert (0.6, 6000) == (engine.threshold_percent, engine.threshold_tokens)

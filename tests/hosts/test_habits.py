@@ -68,7 +68,7 @@ def test_every_session_has_our_engine(lived):
 
 
 def test_everything_said_is_found_exactly_once(lived):
-    """Withdrawn, retried, compacted, branched: each user's text is one message of the store."""
+    """DED-07, LIFE-05: Withdrawn, retried, compacted, branched: each user's text is one message of the store."""
     _, read, _ = lived
     found = next(iter(read.values()))["found"]
     users = {
@@ -80,7 +80,7 @@ def test_everything_said_is_found_exactly_once(lived):
 
 
 def test_a_new_session_begins_empty(lived):
-    """What was said before /new is no turn of the session after it."""
+    """ING-06, LIFE-04: What was said before /new is no turn of the session after it."""
     seen, read, _ = lived
     after = next(step["session"] for step in seen if step["action"] == "new")
     texts = [str(entry.get("content")) for entry in read[after]["messages"]]
@@ -104,7 +104,7 @@ def test_the_newest_exchange_survives_compress_here(lived):
 
 
 def test_a_compacted_session_can_be_resumed_by_another_process(host, tmp_path):
-    """After a compaction and a restart, the next turns are stored once and the list is valid."""
+    """DED-01, ING-02: After a compaction and a restart, the next turns are stored once and the list is valid."""
     turns = [Turn(f"delta-{n}:{FILLER}", (Reply(f"noted {n}"),)) for n in range(8)]
     with ScriptedModel(Script(turns)) as model:
         home = HermesHome(tmp_path, host, model.url)

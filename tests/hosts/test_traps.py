@@ -53,7 +53,7 @@ def users_in(trapped, session, beginning):
 
 
 def test_no_agent_falls_back_to_the_built_in_compressor(trapped):
-    """1, 2: engines made from a used one, deep copies included, are ours and their own."""
+    """CLONE-01: trap 1, 2: engines made from a used one, deep copies included, are ours and their own."""
     result = result_of(trapped, "fallback")
     assert result["names"] == ["lcm"] * 4
     assert result["distinct"] == 4
@@ -61,7 +61,7 @@ def test_no_agent_falls_back_to_the_built_in_compressor(trapped):
 
 
 def test_a_session_end_ends_nothing(trapped):
-    """3: the engine works on after on_session_end, on the same database and window."""
+    """LIFE-06: trap 3: the engine works on after on_session_end, on the same database and window."""
     result = result_of(trapped, "session_end")
     assert result["same_path"]
     assert result["same_window"]
@@ -69,21 +69,21 @@ def test_a_session_end_ends_nothing(trapped):
 
 
 def test_compress_leaves_the_live_list_alone(trapped):
-    """5: not a row of the list that compress() was given is changed."""
+    """ING-10: trap 5: not a row of the list that compress() was given is changed."""
     result = result_of(trapped, "live_list")
     assert result["untouched"]
     assert result["rows"][1] < result["rows"][0]
 
 
 def test_a_throw_away_agent_duplicates_nothing(trapped):
-    """6: a second agent with the same session and a filtered list adds no message."""
+    """DED-06: trap 6: a second agent with the same session and a filtered list adds no message."""
     result = result_of(trapped, "throw_away")
     found = users_in(trapped, result["session"], "hygiene")
     assert found == {**{f"hygiene {n}: Th"[:12]: 1 for n in range(LONG)}, "hygiene is o": 1}
 
 
 def test_the_engine_clears_the_flag_that_nobody_else_clears(trapped):
-    """7: awaiting_real_usage_after_compression goes with the next usage, an empty one too."""
+    """trap 7: awaiting_real_usage_after_compression goes with the next usage, an empty one too."""
     assert result_of(trapped, "awaiting") == {
         "raised": True,
         "after_turn": False,
@@ -92,26 +92,26 @@ def test_the_engine_clears_the_flag_that_nobody_else_clears(trapped):
 
 
 def test_attributes_read_without_a_guard_are_there(trapped):
-    """8: a turn after a pause, with idle compaction on, goes through."""
+    """trap 8: a turn after a pause, with idle compaction on, goes through."""
     result = result_of(trapped, "idle")
     assert 0 < result["ratio"] < 1
     assert result["real"] >= 0
 
 
 def test_a_short_session_is_asked_too(trapped):
-    """9: protect_first_n and protect_last_n do not hide the engine from the preflight."""
+    """trap 9: protect_first_n and protect_last_n do not hide the engine from the preflight."""
     result = result_of(trapped, "gate")
     assert result["protect"] == [0, 0]
     assert result["asked"] >= 2
 
 
 def test_the_count_of_compactions_is_true(trapped):
-    """10: it is how often compress() has run, whatever the host warns about."""
+    """trap 10: it is how often compress() has run, whatever the host warns about."""
     assert result_of(trapped, "count") == {"counts": [1, 2]}
 
 
 def test_registering_is_cheap_and_gives_a_new_engine_each_time(trapped):
-    """11: the newer host has two copies of the module; each register() takes under 60 ms."""
+    """trap 11: the newer host has two copies of the module; each register() takes under 60 ms."""
     result = result_of(trapped, "modules")
     assert result["copies"] == (2 if trapped[0].host.is_new else 1)
     assert result["engines"] == 20
@@ -119,7 +119,7 @@ def test_registering_is_cheap_and_gives_a_new_engine_each_time(trapped):
 
 
 def test_a_session_that_cannot_shrink_is_left_alone(trapped):
-    """15: nothing grows, and a later compaction is not reported as refused."""
+    """trap 15: nothing grows, and a later compaction is not reported as refused."""
     result = result_of(trapped, "tiny")
     assert result["contents"][0] == "tiny"
     assert not result["refused"]
@@ -127,13 +127,13 @@ def test_a_session_that_cannot_shrink_is_left_alone(trapped):
 
 
 def test_a_rolled_back_engine_works_on(trapped):
-    """16: after the host put its attributes back, it compacts and keeps what comes."""
+    """trap 16: after the host put its attributes back, it compacts and keeps what comes."""
     result = result_of(trapped, "rollback")
     assert users_in(trapped, result["session"], "and on") == {"and on": 1}
 
 
 def test_two_agents_work_at_the_same_time(trapped):
-    """Three threads, two sessions: nobody waits for ever, nothing is lost or doubled."""
+    """CLONE-02: Three threads, two sessions: nobody waits for ever, nothing is lost or doubled."""
     result = result_of(trapped, "at_once")
     assert not result["failures"]
     first, second = result["sessions"]
@@ -144,7 +144,7 @@ def test_two_agents_work_at_the_same_time(trapped):
 
 
 def test_a_broken_database_stops_no_turn(make_home):
-    """4: where nothing can be written, the conversation goes on, and the log says why."""
+    """ING-07: trap 4: where nothing can be written, the conversation goes on, and the log says why."""
     turns = [Turn(f"page {n}: {'words ' * 6000}", (Reply(f"read {n}"),)) for n in range(5)]
     with ScriptedModel(Script(turns)) as model:
         home = make_home(model.url)
@@ -158,7 +158,7 @@ def test_a_broken_database_stops_no_turn(make_home):
 
 
 def test_a_killed_process_loses_no_finished_turn(make_home):
-    """A turn is on disk when it ends: kill -9 right after it takes nothing away."""
+    """ING-03: A turn is on disk when it ends: kill -9 right after it takes nothing away."""
     texts = [f"before the fall {n}" for n in range(3)]
     turns = [Turn(text, (Reply(f"noted {text}"),)) for text in texts]
     with ScriptedModel(Script(turns)) as model:
@@ -170,7 +170,7 @@ def test_a_killed_process_loses_no_finished_turn(make_home):
 
 
 def test_looking_around_makes_nothing(make_home):
-    """11: pickers and `hermes plugins` make engines; none of them makes a file."""
+    """trap 11: pickers and `hermes plugins` make engines; none of them makes a file."""
     with ScriptedModel(Echo()) as model:
         home = make_home(model.url)
         home.install()
@@ -181,7 +181,7 @@ def test_looking_around_makes_nothing(make_home):
 
 
 def test_a_delegated_agent_is_kept_too(make_home):
-    """12: the sub-agent has an engine of its own, and what it did is stored under its session."""
+    """CLONE-10: trap 12: the sub-agent has an engine of its own, and what it did is stored under its session."""
     turns = [
         Turn(
             "Have somebody count the boats.",
@@ -214,7 +214,7 @@ def test_a_delegated_agent_is_kept_too(make_home):
 
 
 def test_a_background_review_leaves_the_session_alone(make_home):
-    """The review shares the session's id on the older host; what it says is not of the session."""
+    """CLONE-04: The review shares the session's id on the older host; what it says is not of the session."""
     look = Reply(calls=(Call("read_file", {"path": "page.txt"}),))
     turns = [Turn(f"Look at the page, {n}.", (look, Reply(f"Looked, {n}."))) for n in range(6)]
     with ScriptedModel(Script(turns)) as model:
@@ -234,7 +234,7 @@ def test_a_background_review_leaves_the_session_alone(make_home):
 
 @pytest.mark.parametrize("where", ["preflight", "post-tool"])
 def test_compaction_comes_before_and_after_the_hooks(make_home, where):
-    """13: by a long user text or by a long tool result, in the middle of a turn: all is kept."""
+    """ING-01, DED-12: trap 13: by a long user text or by a long tool result, in the middle of a turn: all is kept."""
     page = " ".join(f"word{n}" for n in range(3500))
     text = f"\n{page}" if where == "preflight" else ""
 
