@@ -167,7 +167,7 @@ class _Work:
         exact = [each for each in scene.live if each.bound.version]
         self.rows = {each.bound.messages[0]: each.row for each in exact}
         self.versions = {each.bound.messages[0]: each.bound.version for each in exact}
-        self.clean = cleaner(store, request.redact) or str
+        self.clean = cleaner(store, request.redact).text
         voice = Voice(
             request.summarizer,
             request.trusted,

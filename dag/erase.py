@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
 from ..storage.canon import pack_text, unpack_text
 from ..storage.forget import Stone
 from ..storage.protocol import Store
-from .redact import Redact
+from .redact import Redact, each_string
+from .renderer import HEAD
 
-__all__ = ["GONE", "cleaner", "eraser", "forms_of", "stones_of"]
+__all__ = ["GONE", "Cleaner", "cleaner", "eraser", "forms_of", "stones_of"]
 
 #: What stands in the place of a forgotten string.
 GONE: Final = "[forgotten]"
@@ -91,10 +94,42 @@ def _without(data: bytes, length: int, start: int, crc: int, salt: bytes, digest
     return b"".join([*parts, data[at:]]) if parts else data
 
 
-def cleaner(store: Store, redact: Redact | None) -> Redact | None:
-    """*redact*, and after it the strings that this store was told to forget; None for neither."""
-    erase = eraser(store.eraser().stones("text"))
-    if redact is None or erase is None:
-        return redact or erase
-    first, then = redact, erase
-    return lambda text: then(first(text))
+@dataclass(frozen=True, slots=True)
+class Cleaner:
+    """Takes out of texts and messages what must not be stored or sent."""
+
+    redact: Redact | None = None
+    """Takes out what is known as a secret."""
+    erase: Redact | None = None
+    """Takes out what this store was told to forget."""
+
+    def text(self, text: str) -> str:
+        """*text* without either."""
+        for change in (self.redact, self.erase):
+            text = change(text) if change else text
+        return text
+
+    def row(self, row: Any) -> Any:
+        """A host's row without either; the same object where nothing is to be taken out.
+
+        A summary row of ours is made of clean texts. It is not redacted as a whole, or it might not
+        be known again; a message that the host merged behind it is.
+        """
+        if self.erase:
+            row = each_string(row, self.erase)
+        if not self.redact or not isinstance(row, Mapping):
+            return row
+        content = row.get("content")
+        ours = isinstance(content, str) and content.lstrip().startswith(HEAD[:40])
+        if content and ours and (name := _NAME.search(content)):
+            return {**row, "content": content[: name.end()] + self.redact(content[name.end() :])}
+        return each_string(row, self.redact, named=True)
+
+
+#: The line that a summary row ends with, before what the host may have merged behind it.
+_NAME: Final = re.compile(r"\n\[lcm [0-9a-f]{8}\](?=\n|\Z)")
+
+
+def cleaner(store: Store, redact: Redact | None) -> Cleaner:
+    """Takes out what *redact* does, and the strings that this store was told to forget."""
+    return Cleaner(redact, eraser(store.eraser().stones("text")))

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
-__all__ = ["RULES", "Redact", "redact_value", "redacted", "with_host"]
+__all__ = ["RULES", "Redact", "each_string", "redacted", "with_host"]
 
 Redact = Callable[[str], str]
 """A text without its secrets."""
@@ -314,32 +314,48 @@ def _is_secret(word: str, *, password: bool, said: bool) -> bool:
     return len(word) >= _LEAST_KEY and bool(random) and " " not in word
 
 
-def redact_value(value: Any, redact: Redact) -> Any:
-    """A message, or a part of one, without its secrets; the same object where it holds none.
+#: Levels of nesting that are looked at; what is deeper is not stored either.
+_DEEPEST: Final = 200
 
-    A string under a key that names a secret is one, whatever it looks like.
+
+def each_string(value: Any, change: Redact, *, named: bool = False, depth: int = 0) -> Any:
+    """A message, or a part of one, with every string in it changed, keys included; equal parts are kept.
+
+    *named*: a string under a key that names a secret is one, whatever it looks like.
     """
     if isinstance(value, str):
-        return redact(value)
+        return value if _is_picture(value) else change(value)
+    if value is None or isinstance(value, int | float) or depth > _DEEPEST:
+        return value
+    made: Any
     if isinstance(value, Mapping):
-        made = {key: _of_key(key, item, redact) for key, item in value.items()}
-        return value if made == value else made
-    if isinstance(value, list):
-        items = [redact_value(item, redact) for item in value]
-        return value if items == value else items
-    return value
+        made = {
+            change(key) if isinstance(key, str) else key: "[redacted password]"
+            if named and _holds_secret(key, item)
+            else each_string(item, change, named=named, depth=depth + 1)
+            for key, item in value.items()
+        }
+    elif isinstance(value, list | tuple):
+        made = [each_string(item, change, named=named, depth=depth + 1) for item in value]
+        value = list(value)
+    else:  # stored as its text
+        made = change(repr(value))
+        return value if made == repr(value) else {"__repr__": made}
+    return value if made == value else made
 
 
-def _of_key(key: Any, item: Any, redact: Redact) -> Any:
-    if (
+def _is_picture(text: str) -> bool:
+    return text.startswith("data:") and ";base64," in text[:100]
+
+
+def _holds_secret(key: object, item: object) -> bool:
+    return (
         isinstance(item, str)
         and isinstance(key, str)
-        and _SECRET_KEY.match(key)
-        and not _PLACEHOLDER.fullmatch(item)
         and len(item) >= _LEAST_PASSWORD
-    ):
-        return "[redacted password]"
-    return redact_value(item, redact)
+        and bool(_SECRET_KEY.match(key))
+        and not _PLACEHOLDER.fullmatch(item)
+    )
 
 
 #: Characters that are given to the host's redaction at a time: parts of it are quadratic.

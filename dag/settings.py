@@ -40,7 +40,6 @@ _NOT_YET: Final = frozenset(
         "drift_window_size",
         "embeddings",
         "min_turns_before_compaction",
-        "redact",
         "soft_threshold",
         "state_updates",
         "ui_verbosity",

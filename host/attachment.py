@@ -13,7 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..storage.errors import StoreError
 from . import hermes
+from .traces import FORGOTTEN, IGNORED, Traceless
 
 if TYPE_CHECKING:
     from ..dag.ingest import IngestReport, Ledger
@@ -52,21 +54,6 @@ class SettingsSource:
         """Read config.yaml anew at the next look."""
         if self.given is None:
             self.loaded = None
-
-
-class Traceless:
-    """Where sessions live that must leave no trace: as long as the engine, or a clone of it."""
-
-    def __init__(self) -> None:
-        self._store: Store | None = None
-
-    def store(self) -> Store:
-        """The store, made at the first need."""
-        if self._store is None:
-            from ..storage import open_store
-
-            self._store = open_store("memory:")
-        return self._store
 
 
 class Attachment:
@@ -137,14 +124,12 @@ class Attachment:
             if self._sessions is None:
                 from .sessions import Sessions
 
-                self._sessions = Sessions(
-                    self.path, self._source.load().settings, self.traceless.store()
-                )
+                self._sessions = Sessions(self.path, self._source.load().settings, self.traceless)
             return self._sessions
 
     def skips(self, session_id: str) -> bool:
         """Whether nothing is to be kept of it: no session, or an ignored one."""
-        return not session_id or self.open().ignored(session_id)
+        return not session_id or self.open().trace(session_id) == IGNORED
 
     def rotate(self, new: str, said: str) -> None:
         """Go on under another id on the same line.
@@ -192,9 +177,15 @@ class Attachment:
         if not rows or self.skips(session_id):
             from ..dag.ingest import IngestReport
 
+            if rows and session_id:
+                self.traceless.saw(session_id, IGNORED, rows)
             return IngestReport()
-        report = self.ledger(session_id, rows).ingest(rows)
-        self._on_stored()
+        ledger = self.ledger(session_id, rows)
+        report = ledger.ingest(rows)
+        if ledger.store is self.traceless.store():
+            self.traceless.saw(session_id, self.open().trace(session_id) or FORGOTTEN, rows)
+        else:
+            self._on_stored()
         return report
 
     def stored(self) -> tuple[Store, Session] | None:
@@ -202,12 +193,25 @@ class Attachment:
         with self._mutex:
             return self._catch_up().found(self.session_id) if self.session_id else None
 
+    def is_kept(self) -> bool:
+        """Whether the session is kept; True where there is none to ask about."""
+        sessions, name = self.open(), self.session_id
+        try:
+            return not name or not (sessions.trace(name) == IGNORED or sessions.forgotten(name))
+        except StoreError:
+            return True  # it cannot be opened: a failure that is shown already
+
     def absence(self) -> tuple[str, str]:
         """Why nothing of the session is there, and what to do."""
-        if self.open().ignored(self.session_id):
+        if self.open().trace(self.session_id) == IGNORED:
             return (
                 "This session is not kept: its id matches lcm.ignore_sessions.",
                 "Whoever wants it kept takes the pattern out of config.yaml.",
+            )
+        if self.open().forgotten(self.session_id):
+            return (
+                "This session was forgotten on request, and nothing of it is kept any more.",
+                "A new session (/new) is kept again.",
             )
         return "Nothing of this session is stored yet.", "Call again after the first turn."
 

@@ -17,9 +17,10 @@ __all__ = ["engine_facts", "facts_of"]
 def engine_facts(engine: LCMEngine) -> dict[str, Any]:
     """The engine's budget as it stands, and what went wrong in it."""
     loaded = engine.loaded_settings
-    ignored = bool(engine._session_id) and engine._attachment.skips(engine._session_id)
+    kept = engine._attachment.is_kept()
     return {
-        **({"not_kept": engine._attachment.absence()[0]} if ignored else {}),
+        **({"not_kept": engine._attachment.absence()[0]} if not kept else {}),
+        "left_out": engine._attachment.traceless.left_out(),
         "window": engine.context_length,
         "threshold_tokens": engine.threshold_tokens,
         "target_tokens": int(loaded.settings.target * engine.context_length),

@@ -11,12 +11,14 @@ import json
 import logging
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..dag.redact import Redact
     from ..dag.summarizer import Reply, Summarizer, SummaryRequest
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "keeps_uids",
     "model_summarizer",
     "parent_of",
+    "redaction",
     "settings_section",
 ]
 
@@ -139,6 +142,36 @@ class Parent:
     name: str
     rotated: bool
     """Whether the host compacted the parent into this session; else somebody branched it."""
+
+
+#: What the host's redaction takes for the number of a person's telephone, and hides. It is no secret.
+_PHONE = re.compile(r"\+(?=[1-9]\d{6,14})")
+_NO_PLUS = "\ue0f0"
+
+
+def redaction() -> Redact:
+    """A text without its secrets: by our rules, and by the host's own behind them where it has any."""
+    from ..dag.redact import with_host
+
+    try:
+        from agent.redact import redact_sensitive_text
+    except ImportError:
+        return with_host(None)
+
+    def host(text: str) -> str:
+        plain = _NO_PLUS in text
+        asked = text if plain else _PHONE.sub(_NO_PLUS, text)
+        try:
+            # Not the host's rules for assignments: they take code for secrets, and ours do not.
+            said = redact_sensitive_text(
+                asked, force=True, code_file=True, redact_url_credentials=True
+            )
+        except Exception as error:
+            _log.warning("the host's redaction failed: %s; ours is used", type(error).__name__)
+            return text
+        return str(said) if plain else str(said).replace(_NO_PLUS, "+")
+
+    return with_host(host)
 
 
 def parent_of(session_db: Any, session: str) -> Parent | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fnmatch
 import logging
+import time as clock
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,11 @@ from ..dag.renderer import HEAD
 from ..dag.settings import Settings
 from ..storage import open_store
 from ..storage.errors import StoreMissing
+from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Session
 from . import hermes
+from .traces import IGNORED, MEMORY_ONLY, Traceless
 
 __all__ = ["Sessions"]
 
@@ -31,21 +34,36 @@ _log = logging.getLogger(__name__)
 #: Rows of a list, and stored messages of a parent, that are compared for evidence.
 _EVIDENCE = 400
 _HEAD = 6
+_MOST_ANCESTORS = 64
 
 
 class Sessions:
     """The stores of one engine, opened late, and a ledger for each session it meets."""
 
-    def __init__(self, path: str | Path, settings: Settings, traceless: Store) -> None:
+    def __init__(self, path: str | Path, settings: Settings, traceless: Traceless) -> None:
         self.path = path
         self._settings = settings
         self._store: Store | None = None
         self._traceless = traceless
         self._ledgers: dict[str, Ledger] = {}
+        self._redact = hermes.redaction() if settings.redact == "store" else None
 
-    def ignored(self, name: str) -> bool:
-        """Whether nothing of this session is to be kept."""
-        return _matches(name, self._settings.ignore_sessions)
+    def trace(self, name: str) -> str:
+        """Why the session leaves no trace, by the settings; empty if it is kept, as far as they say."""
+        if _matches(name, self._settings.ignore_sessions):
+            return IGNORED
+        if _matches(name, self._settings.memory_only_sessions):
+            return MEMORY_ONLY
+        return self._traceless.inherited(name)
+
+    def forgotten(self, name: str) -> bool:
+        """Whether the session was forgotten on request, so that nothing of it is kept any more."""
+        if self.trace(name):
+            return False
+        try:
+            return self.store_for(name, create=False) is self._traceless.store()
+        except StoreMissing:
+            return False
 
     def store_for(self, name: str, *, create: bool) -> Store:
         """The store that keeps the session.
@@ -53,16 +71,16 @@ class Sessions:
         Raises:
             StoreError: it cannot be opened, or is not there and not to be made.
         """
-        if self.ignored(name) or _matches(name, self._settings.memory_only_sessions):
-            return self._traceless
+        if self.trace(name):
+            return self._traceless.store()
         if self._store is None:
             self._store = open_store(self.path, create=create)
-        return self._store
+        return self._traceless.store() if self._store.eraser().is_forgotten(name) else self._store
 
     def found(self, name: str) -> tuple[Store, Session] | None:
         """The session with its store, if something of it is stored already."""
-        if name in self._ledgers:
-            return self._ledgers[name].store, self._ledgers[name].session
+        if ledger := self._standing(name):
+            return ledger.store, ledger.session
         try:
             store = self.store_for(name, create=False)
         except StoreMissing:
@@ -76,21 +94,47 @@ class Sessions:
         Raises:
             StoreError: the store cannot be opened.
         """
-        if name not in self._ledgers:
-            store = self.store_for(name, create=True)
-            session = store.session(name) or self._adopt(store, name, rows, session_db)
-            self._ledgers[name] = Ledger(store, session)
+        if ledger := self._standing(name):
+            return ledger
+        self._inherit(name, _ancestors(session_db, name))
+        store = self.store_for(name, create=True)
+        session = store.session(name) or self._adopt(store, name, rows, session_db)
+        self._ledgers[name] = Ledger(store, session, self._redact)
         return self._ledgers[name]
+
+    def _standing(self, name: str) -> Ledger | None:
+        """The ledger of a session that was met before, and was not forgotten since."""
+        ledger = self._ledgers.get(name)
+        if ledger is not None and ledger.store.session(name) is None:
+            del self._ledgers[name]
+            return None
+        return ledger
+
+    def _inherit(self, name: str, ancestors: Sequence[str]) -> None:
+        """What comes from a session that leaves no trace, or was forgotten, leaves none either."""
+        if self.trace(name) or not ancestors:
+            return
+        if why := next(filter(None, map(self.trace, ancestors)), ""):
+            self._traceless.inherit(name, why)
+            return
+        try:
+            eraser = self.store_for(name, create=False).eraser()
+        except StoreMissing:
+            return  # then nothing was forgotten
+        if forgotten := next(filter(eraser.is_forgotten, ancestors), ""):
+            _log.info("session %s comes from %s, which was forgotten", name, forgotten)
+            eraser.bury(Stone("session", name, clock.time(), b"", detail={"from": forgotten}))
 
     def rotate(self, old: str, new: str) -> None:
         """Let *new* go on where *old* stands."""
+        self._inherit(new, [old])
         found = self.found(old)
         if found is None or self.found(new) is not None:
             return
         store, _ = found
         session = store.open_session(new, parent=old, relation="rotation")
         self._ledgers.pop(old, None)
-        self._ledgers[new] = Ledger(store, session)
+        self._ledgers[new] = Ledger(store, session, self._redact)
 
     def _adopt(self, store: Store, name: str, rows: Sequence[Any], session_db: Any) -> Session:
         parent = hermes.parent_of(session_db, name)
@@ -111,6 +155,15 @@ class Sessions:
         if self._store is not None:
             self._store.close()
             self._store = None
+
+
+def _ancestors(session_db: Any, name: str) -> list[str]:
+    """The sessions that one came from by the host's database, nearest first."""
+    found: list[str] = []
+    while (parent := hermes.parent_of(session_db, name)) and len(found) < _MOST_ANCESTORS:
+        name = parent.name
+        found.append(name)
+    return found
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:

@@ -39,7 +39,10 @@ class SqliteEraser:
             rows = sql.execute(
                 f"SELECT {_COLUMNS} FROM forgotten {where} ORDER BY kind, name", kinds
             ).fetchall()
-        return [Stone(*row, detail=json.loads(detail)) for *row, detail in rows]
+        return [
+            Stone(kind, name, time, digest, line, json.loads(detail))
+            for kind, name, time, digest, line, detail in rows
+        ]
 
     def is_forgotten(self, session: str) -> bool:
         query = "SELECT 1 FROM forgotten WHERE kind = 'session' AND name = ?"

@@ -299,8 +299,8 @@ def test_no_section_raises(raw):
 
 
 def test_a_setting_without_effect_is_reported():
-    """A user who sets ``redact: store`` must not believe that secrets are masked already."""
-    loaded = load_settings({"redact": "store", "threshold": 0.5, "state_updates": "ahead"})
-    assert ["redact"] == [problem.key for problem in loaded.inert]
+    """A user who sets ``ui_verbosity`` must not believe that it changes anything yet."""
+    loaded = load_settings({"ui_verbosity": "all", "threshold": 0.5, "state_updates": "ahead"})
+    assert ["ui_verbosity"] == [problem.key for problem in loaded.inert]
     assert () == loaded.problems
-    assert "store" == loaded.settings.redact
+    assert "all" == loaded.settings.ui_verbosity
