@@ -12,7 +12,7 @@ import time as clock
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ..dag.redact import redact_value
+from ..dag.redact import each_string
 from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Session
@@ -46,7 +46,7 @@ def markdown(store: Store, session: Session, manner: Manner) -> Iterator[str]:
                 continue
             row = decode(message.body)
             if manner.redact is not None:
-                row = redact_value(row, manner.redact)
+                row = each_string(row, manner.redact, named=True)
             manner.counted.messages += 1
             yield _message(entry, message, row)
         manner.progress("messages", start + len(part), len(entries))

@@ -6,7 +6,7 @@ from typing import Final
 
 from ..storage.errors import StoreError, StoreMissing
 from ..tools.answers import ToolError
-from . import backup, export, search, show, status, tree, verifying
+from . import backup, export, search, sessions, show, status, tree, verifying
 from .verb import Verb
 
 __all__ = ["VERBS", "explain"]
@@ -18,6 +18,7 @@ VERBS: Final[dict[str, Verb]] = {
         search.VERB,
         tree.VERB,
         show.VERB,
+        sessions.VERB,
         verifying.VERB,
         backup.VERB,
         export.VERB,

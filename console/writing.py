@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..dag.redact import Redact, redact_value
+from ..dag.nodes import marks_of, uid_of
+from ..dag.redact import Redact, each_string
 from ..storage.canon import decode, digest, encode
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
@@ -58,8 +59,8 @@ class _Work:
     store: Store
     manner: Manner
     total: int
-    written: set[int] = field(default_factory=set)
-    """Numbers of the messages that are in the file already."""
+    written: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    """Digest of each (message, version) that is in the file already."""
     nodes: set[str] = field(default_factory=set)
     """uids of the nodes that are."""
 
@@ -123,12 +124,15 @@ def _session(work: _Work, session: Session) -> dict[str, Any]:
 
 
 def _nodes(work: _Work, line: int) -> Iterator[Node]:
-    """The nodes made on the line, as far as all that is under them is in the file."""
+    """The nodes made on the line that are what their uid says, all under them being in the file."""
     for node in work.store.nodes_on([line], kinds=_ALL_KINDS):
-        if all(
-            source.message in work.written if source.node is None else source.node in work.nodes
-            for source in node.sources
-        ):
+        if any(source.node and source.node not in work.nodes for source in node.sources):
+            continue
+        try:
+            marks = marks_of(node, work.written)
+        except KeyError:
+            continue
+        if uid_of(node, marks) == node.uid:  # else something under it was forgotten, or is damaged
             work.nodes.add(node.uid)
             yield node
 
@@ -138,19 +142,19 @@ def _messages(work: _Work, entries: Sequence[Entry], session: str) -> Iterator[d
     names = work.store.archive().aliases([entry.id for entry in entries])
     counted = work.manner.counted
     for batch in _batches(entries):
-        fresh = [entry for entry in batch if entry.id not in work.written]
+        fresh = [entry for entry in batch if (entry.id, 1) not in work.written]
         versions = _versions(work, fresh)
         for entry in batch:
             place = _place(entry, session)
-            if entry.id in work.written:
+            if (entry.id, 1) in work.written:
                 yield {"kind": "place", **place}
             elif entry.id in versions:
                 for message in versions[entry.id]:
                     yield _message(work, place, message, names.get(entry.id, ()))
-                work.written.add(entry.id)
+                    work.written[entry.id, message.version] = message.digest
                 counted.messages += 1
                 counted.versions += entry.version - 1
-        work.manner.progress("messages", len(work.written), work.total)
+        work.manner.progress("messages", counted.messages, work.total)
 
 
 def _versions(work: _Work, entries: Sequence[Entry]) -> dict[int, list[Message]]:
@@ -199,7 +203,7 @@ def _message(
 ) -> dict[str, Any]:
     body = message.body
     if work.manner.redact is not None:
-        body = encode(redact_value(decode(body), work.manner.redact))
+        body = encode(each_string(decode(body), work.manner.redact, named=True))
     record = {
         "kind": "message",
         **place,

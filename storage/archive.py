@@ -58,9 +58,14 @@ class Archive(Protocol):
         One of that name that is there already is returned as it is.
         """
 
-    def restore(self, line: int, rows: Sequence[tuple[Placed, Draft | None]]) -> list[int]:
-        """Put messages on a line where they stood; returns their numbers here.
+    def next_line(self) -> int:
+        """A number greater than that of every line that is there."""
 
-        With a draft: a new message, under the number it had if that is above all there are, else
-        under the next one. Without: the message that has this number here.
+    def shift(self, numbers: Sequence[int]) -> int:
+        """What to add to these numbers so that no message has any of them: 0 if none has one now."""
+
+    def restore(self, line: int, rows: Sequence[tuple[Placed, Draft | None]]) -> None:
+        """Put messages on a line where they stood.
+
+        With a draft: a new message, under a number that no other has. Without: the one that has it.
         """

@@ -40,6 +40,7 @@ class MemoryStore:
         self._sessions: dict[str, Session] = {}
         self._lines: dict[int, Line] = {}
         self._messages: dict[int, Kept] = {}
+        self._last = 0
         self._uids: dict[str, int] = {}
         self._nodes: dict[str, Node] = {}
         self._memory: dict[tuple[str, str], Any] = {}
@@ -116,16 +117,20 @@ class MemoryStore:
                 self.put_entry(line, Placed(0, seq, turn), draft)
             return [self._entry(line, seq) for seq in seqs]
 
-    def put_entry(self, line: int, placed: Placed, draft: Draft | None) -> int:
-        """``Archive.restore`` for one message."""
+    def put_entry(self, line: int, placed: Placed, draft: Draft | None) -> None:
+        """``Archive.restore`` for one message; number 0 stands for the next one."""
         number = placed.number
         if draft is not None:
-            number = max(number, next(reversed(self._messages), 0) + 1)
+            number = number or self._last + 1
+            self._last = max(self._last, number)
             self._messages[number] = Kept(draft.uid, draft.time, [draft])
             self._uids[draft.uid] = number
         self._lines[line].places[placed.seq] = (number, placed.turn, placed.withdrawn)
         self._lines[line].revision += 1
-        return number
+
+    def numbers(self) -> set[int]:
+        """Those of all messages."""
+        return set(self._messages)
 
     def names(self) -> dict[int, tuple[str, ...]]:
         """Every name of each message but its uid."""

@@ -49,5 +49,13 @@ class MemoryArchive:
     def restore_session(self, session: Session, base: int | None = None) -> Session:
         return self._store.put_session(session, base)
 
-    def restore(self, line: int, rows: Sequence[tuple[Placed, Draft | None]]) -> list[int]:
-        return [self._store.put_entry(line, placed, draft) for placed, draft in rows]
+    def next_line(self) -> int:
+        return max((session.line for session in self._store.sessions()), default=0) + 1
+
+    def shift(self, numbers: Sequence[int]) -> int:
+        taken = self._store.numbers()
+        return max(taken) + 1 - min(numbers) if taken.intersection(numbers) else 0
+
+    def restore(self, line: int, rows: Sequence[tuple[Placed, Draft | None]]) -> None:
+        for placed, draft in rows:
+            self._store.put_entry(line, placed, draft)

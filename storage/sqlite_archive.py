@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from collections.abc import Iterator, Sequence
 
 from . import fts, log_tables, session_tables
@@ -14,6 +15,7 @@ from .uids import unpack_uid
 
 __all__ = ["SqliteArchive"]
 
+_CHUNK = 500
 _MARK = "UPDATE entries SET withdrawn = 1, seal = lcm_seal(line, seq, message, turn, 1) WHERE line = ? AND seq = ?"
 
 
@@ -55,21 +57,38 @@ class SqliteArchive:
         with self._connection.writing() as sql:
             return session_tables.named(sql, session.name) or session_tables.put(sql, session, base)
 
-    def restore(self, line: int, rows: Sequence[tuple[Placed, Draft | None]]) -> list[int]:
-        with self._connection.writing() as sql:
+    def next_line(self) -> int:
+        with self._connection.reading() as sql:
+            return int(sql.execute("SELECT ifnull(max(line), 0) + 1 FROM lines").fetchone()[0])
+
+    def shift(self, numbers: Sequence[int]) -> int:
+        with self._connection.reading() as sql:
             following = log_tables.next_number(sql)
-            drafts, where, numbers = [], [], []
+            if not numbers or min(numbers) >= following or not _taken(sql, numbers):
+                return 0
+            return following - min(numbers)
+
+    def restore(self, line: int, rows: Sequence[tuple[Placed, Draft | None]]) -> None:
+        with self._connection.writing() as sql:
             for placed, draft in rows:
                 if draft is None:
                     log_tables.put_entry(sql, line, placed)
-                    numbers.append(placed.number)
-                    continue
-                number = max(placed.number, following)
-                following = number + 1
-                drafts.append((draft, placed.turn))
-                where.append((number, placed.seq))
-                numbers.append(number)
-            _, texts = log_tables.write(sql, line, drafts, where)
+            new = [(placed, draft) for placed, draft in rows if draft is not None]
+            _, texts = log_tables.write(
+                sql,
+                line,
+                [(draft, placed.turn) for placed, draft in new],
+                [(placed.number, placed.seq) for placed, _ in new],
+            )
             fts.add_messages(sql, texts)
-            sql.executemany(_MARK, [(line, p.seq) for p, draft in rows if p.withdrawn])
-            return numbers
+            sql.executemany(_MARK, [(line, placed.seq) for placed, _ in rows if placed.withdrawn])
+
+
+def _taken(sql: sqlite3.Connection, numbers: Sequence[int]) -> bool:
+    """Whether any message has one of these numbers."""
+    for start in range(0, len(numbers), _CHUNK):
+        part = numbers[start : start + _CHUNK]
+        marks = ",".join("?" * len(part))
+        if sql.execute(f"SELECT 1 FROM messages WHERE id IN ({marks}) LIMIT 1", part).fetchone():
+            return True
+    return False

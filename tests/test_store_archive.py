@@ -48,29 +48,32 @@ def test_messages_stand_where_they_stood(store):
     """Numbers, order keys, turns and what is withdrawn; a later append goes behind them."""
     line = store.archive().restore_session(Session("s", 1, "", "new", 1.0)).line
     rows = [
-        (Placed(4, 1000, 1), draft(4)),
+        (Placed(12, 1000, 1), draft(12)),
         (Placed(9, 77_000, 2, withdrawn=True), draft(9)),
-        (Placed(12, 500, 1), draft(12)),
+        (Placed(4, 500, 1), draft(4)),
     ]
-    assert [4, 9, 12] == store.archive().restore(line, rows)
+    store.archive().restore(line, rows)
     found = [(e.id, e.seq, e.turn, e.withdrawn) for e in store.entries(line)]
-    assert [(12, 500, 1, False), (4, 1000, 1, False), (9, 77_000, 2, True)] == found
+    assert [(4, 500, 1, False), (12, 1000, 1, False), (9, 77_000, 2, True)] == found
     assert store.append(line, [(draft(20), 3)])[0].id == 13
     assert [9] == [hit.message for hit in store.search(["number9"], [], Filter(), 5)]
 
 
-def test_a_number_that_is_taken_gives_way(store):
-    """Numbers only ever rise: what is stored later has a higher one, and nothing is replaced."""
+def test_numbers_that_are_taken_are_moved_together(store):
+    """What keeps numbers free: nothing where they are, else enough to follow the highest."""
     line = store.open_session("s").line
+    assert [0, 0] == [store.archive().shift(numbers) for numbers in ([], [7, 8])]
     store.append(line, [(draft(n), n) for n in (1, 2, 3)])
-    other = store.archive().restore_session(Session("other", 2, "", "new", 1.0)).line
-    rows = [
-        (Placed(2, 10, 1), draft(30)),
-        (Placed(3, 20, 1), draft(31)),
-        (Placed(8, 30, 1), draft(32)),
-    ]
-    assert [4, 5, 8] == store.archive().restore(other, rows)
-    assert encode({"role": "user", "content": "message number2"}) == store.read([(2, 0)])[0].body
+    store.archive().restore(line, [(Placed(8, 1 << 30, 3), draft(8))])
+    found = [store.archive().shift(numbers) for numbers in ([9, 10], [4, 5], [2, 10], [5, 8])]
+    assert [0, 0, 7, 4] == found
+
+
+def test_a_line_number_that_no_line_has(store):
+    """The one behind the last, whichever sessions stand there."""
+    assert 1 == store.archive().next_line()
+    store.archive().restore_session(Session("s", 5, "", "new", 1.0))
+    assert 6 == store.archive().next_line()
 
 
 def test_a_message_may_be_put_on_another_line_too(store):
@@ -78,7 +81,7 @@ def test_a_message_may_be_put_on_another_line_too(store):
     line = store.open_session("s").line
     store.append(line, [(draft(1), 1)])
     other = store.archive().restore_session(Session("other", 2, "", "new", 1.0)).line
-    assert [1] == store.archive().restore(other, [(Placed(1, 5, 1, withdrawn=True), None)])
+    store.archive().restore(other, [(Placed(1, 5, 1, withdrawn=True), None)])
     (entry,) = store.entries(other)
     assert (1, 5, True) == (entry.id, entry.seq, entry.withdrawn)
     assert not store.entries(line)[0].withdrawn
@@ -88,7 +91,8 @@ def test_a_message_may_be_put_on_another_line_too(store):
 def test_nothing_restored_is_nothing_changed(store):
     """An empty list is no error."""
     line = store.open_session("s").line
-    assert [] == store.archive().restore(line, [])
+    store.archive().restore(line, [])
+    assert [] == store.entries(line)
 
 
 def test_other_names_are_told(store):
