@@ -93,6 +93,7 @@ def _guarded(sql: sqlite3.Connection, statement: str, rows: Sequence[tuple[int, 
     sql.execute("SAVEPOINT search_index")
     try:
         sql.executemany(statement, rows)
+        sql.execute("SAVEPOINT written")  # the index writes now, not at a release that cannot be undone
     except sqlite3.DatabaseError as error:
         sql.execute("ROLLBACK TO search_index")
         _mark(sql, error)

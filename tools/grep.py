@@ -15,7 +15,7 @@ from ..storage.records import Filter, Hit
 from .answers import ToolError
 from .desk import Desk
 from .fuzzy import repair
-from .patterns import Find, Stopwatch, exactly, pattern
+from .patterns import Find, Stopwatch, exactly, mentions, pattern
 from .query import looks_like_a_pattern, pairs_of, terms_of, unspaced
 from .results import POOL, Ranking, note_on, results
 
@@ -290,10 +290,5 @@ def _scan(
 def _by_reading(desk: Desk, text: str, where: Filter) -> Ranking:
     """Every message that holds any of the words, those with the most of them first."""
     needles = terms_of(text).needles or [text.strip()]
-    finds = [exactly(needle) for needle in needles]
-
-    def held(said: str) -> int:
-        return sum(find(said) >= 0 for find in finds) - 1
-
-    found = _scan(desk, held, _Search(text, where, needles), "auto", weigh=True)
+    found = _scan(desk, mentions(needles), _Search(text, where, needles), "auto", weigh=True)
     return replace(found, hits=sorted(found.hits, key=lambda hit: -hit.score))

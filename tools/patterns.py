@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import time as clock
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .answers import ToolError
 
-__all__ = ["Find", "Stopwatch", "exactly", "pattern"]
+__all__ = ["Find", "Stopwatch", "exactly", "mentions", "pattern"]
 
 #: Seconds that a scan may take.
 SCAN_SECONDS = 8.0
@@ -46,6 +46,20 @@ def exactly(query: str) -> Find:
         if at < 0 and needle in _plain(text):
             at = max(text.lower().find(query.lower()), 0)
         return at
+
+    return find
+
+
+def mentions(needles: Sequence[str]) -> Find:
+    """How much of *needles* a text holds, less one: two for each whole word, one for a part of a word."""
+    finds = [
+        (exactly(needle), re.compile(rf"(?<!\w){re.escape(needle)}(?!\w)", re.IGNORECASE))
+        for needle in needles
+    ]
+
+    def find(text: str) -> int:
+        held = [whole for part, whole in finds if part(text) >= 0]
+        return len(held) + sum(whole.search(text) is not None for whole in held) - 1
 
     return find
 
