@@ -45,6 +45,8 @@ __all__ = ["Connection", "translated"]
 #: Seconds to wait for another process's write. A door that waits longer gives
 #: up, and the next door stores what it could not.
 BUSY_SECONDS = 5.0
+#: The same for a door that comes while the lock that another one waited for is still held.
+_IMPATIENT_SECONDS = 0.25
 #: Size of the WAL at which a commit is followed by a checkpoint.
 CHECKPOINT_BYTES = 4_000_000
 _CACHE_KIB = 2_000
@@ -77,6 +79,7 @@ class Connection:
         self.mutex = threading.RLock()
         self.depth = 0
         """How many writing blocks are open, one in another."""
+        self._waits = BUSY_SECONDS
         self._obstacle = False
         self._damage: tuple[int, ...] | None = None
         """What the file looked like when it was found to be damaged: nothing is written to it since."""
@@ -228,7 +231,7 @@ class Connection:
                         "`hermes lcm doctor` says what to do.",
                         str(self.path),
                     )
-                self.sql.execute("BEGIN IMMEDIATE")
+                self._begin()
             self.depth += 1
             try:
                 yield self.sql
@@ -241,6 +244,24 @@ class Connection:
             if self.depth == 0:
                 self.sql.execute("COMMIT")
                 self._checkpoint_at_need()
+
+    def _begin(self) -> None:
+        """Wait for the write lock: long once, and only a moment as long as somebody keeps it.
+
+        A host calls several doors a turn, and none of them may hold it up for long.
+        """
+        try:
+            self.sql.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            self._wait(_IMPATIENT_SECONDS)
+            raise
+        self._wait(BUSY_SECONDS)
+
+    def _wait(self, seconds: float) -> None:
+        """Wait so long for locks from now on."""
+        if seconds != self._waits:
+            self.sql.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+            self._waits = seconds
 
     def reading(self) -> _Reading:
         """Exclusive use of the connection, without a transaction of its own."""
@@ -275,11 +296,11 @@ class Connection:
 
     def _checkpoint_now(self) -> None:
         """What can be written into the file at once; a reader of old pages must not hold up a turn."""
-        self.sql.execute("PRAGMA busy_timeout = 0")
+        self._wait(0)
         try:
             self.sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
-            self.sql.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+            self._wait(BUSY_SECONDS)
 
     def close(self) -> None:
         """Let go of the file; a second call does nothing."""

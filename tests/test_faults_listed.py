@@ -25,7 +25,6 @@ UNFINISHED = {
     "summarizer failure",
     "search syntax & recall",
     "CJK & unicode",
-    "concurrency & locks",
     "storage growth & payloads",
     "secrets",
     "migration & corruption",
