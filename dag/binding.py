@@ -7,24 +7,23 @@ is only filtered, and stays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Draft, Entry, Node
+from .editions import Editions
 from .identity import STUB, is_less
-from .matching import Match, Probe, match
+from .matching import Match, Probe, Uids, match
 from .messages import (
     Row,
     absorbed_uids,
     draft_of,
     host_uid,
-    is_minted,
     is_system,
     key_of,
-    same_words,
     turn_count,
 )
 from .renderer import begins_with_filler, recognise, rest_of, without_filler
@@ -82,6 +81,8 @@ class Memo:
     ends: list[int] = field(default_factory=list)
     end: tuple[int, int] | None = None
     """Order key and turn of the line's last message, if the list ends with it."""
+    named: bool = False
+    """Whether a row of the list has a uid of the host's."""
     lifted: tuple[int, tuple[int, ...]] = (-1, ())
     """Place of the last summary row, and the messages that its frame left out and that stand behind it."""
 
@@ -117,6 +118,7 @@ class Run:
         self.memo = memo
         self.bound, self.ends, self.end = memo.bound, memo.ends, memo.end
         self.lineage = memo.lineage
+        self.editions = Editions(store, line)
         self.awaited: tuple[int, ...] = ()
         self.turn = 0
         self.counts = {"new": 0, "known": 0, "revised": 0, "withdrawn": 0}
@@ -128,9 +130,9 @@ class Run:
         self.ends += [0] * (len(self.rows) - start)
         stretches = self._stretches(start)
         uids = [name for s in stretches for probe in s.probes for name in probe.names]
-        by_uid = self.store.known(dict.fromkeys(uids)) if uids else {}
+        known = self.store.known(dict.fromkeys(uids)) if uids else {}
         for stretch in stretches:
-            self._bind_stretch(stretch, by_uid, last=stretch is stretches[-1])
+            self._bind_stretch(stretch, Uids(known, self.memo.named), last=stretch is stretches[-1])
         self._carry_ends(start)
         return IngestReport(**self.counts)
 
@@ -160,6 +162,7 @@ class Run:
         """uids of the messages that the row stands for, as far as it tells."""
         uid = host_uid(row)
         if uid:
+            self.memo.named = True
             return (uid, *absorbed_uids(row))
         content = row.get("content")
         cut = STUB.search(content) if isinstance(content, str) and "[lcm " in content else None
@@ -180,12 +183,12 @@ class Run:
 
     # one stretch
 
-    def _bind_stretch(self, stretch: _Stretch, by_uid: dict[str, int], *, last: bool) -> None:
+    def _bind_stretch(self, stretch: _Stretch, uids: Uids, *, last: bool) -> None:
         probes = stretch.probes
         if not probes and stretch.floor is None:
             return  # a list without a message says nothing
         stored = self._candidates(stretch)
-        found = match(stored, probes, by_uid, self._read)
+        found = match(stored, probes, uids, self.editions.read)
         while (
             stretch.floor is None
             and stored
@@ -193,8 +196,8 @@ class Run:
             and self.store.tail(self.line, 1, before=stored[0].seq)
         ):
             stored = self.store.tail(self.line, 4 * len(stored))
-            found = match(stored, probes, by_uid, self._read)
-        self._elsewhere(stored, probes, by_uid, found)
+            found = match(stored, probes, uids, self.editions.read)
+        self._elsewhere(stored, probes, uids.numbers, found)
         for probe, places in zip(probes, found.found, strict=True):
             if places:
                 self._note(probe, [stored[place] for place in places])
@@ -215,7 +218,7 @@ class Run:
         return entries
 
     def _elsewhere(
-        self, stored: list[Entry], probes: Sequence[Probe], by_uid: dict[str, int], found: Match
+        self, stored: list[Entry], probes: Sequence[Probe], by_uid: Mapping[str, int], found: Match
     ) -> None:
         """Rows whose uid is known although they are not in this stretch: below a summary, or on another line."""
         wanted = {
@@ -237,56 +240,21 @@ class Run:
         entries = self.store.tail(self.line, 1)
         return entries[-1].turn if entries else 0
 
-    def _read(self, entries: Sequence[Entry]) -> list[list[Row]]:
-        """Each message in its current version and, if it has others, its first."""
-        wanted = [(e.id, v) for e in entries for v in ((0, 1) if e.version > 1 else (0,))]
-        found: dict[int, list[Row]] = {}
-        for message in self.store.read(wanted):
-            found.setdefault(message.id, []).append(decode(message.body))
-        return [found[entry.id] for entry in entries]
-
     # what a known row says
 
     def _note(self, probe: Probe, entries: Sequence[Entry]) -> None:
         """Bind a row to the messages it is, and keep what is new about them."""
-        self._name(probe, entries)
+        self.editions.name(probe, entries)
         last = max(entry.seq for entry in entries)
         self.turn = max(self.turn, entries[-1].turn)
-        version, revised = self._version(probe, entries[0]) if len(entries) == 1 else (0, False)
+        version, revised = self.editions.note(probe, entries)
         self._bind(probe, [entry.id for entry in entries], last, version)
         self.counts["revised" if revised else "known"] += 1
-
-    def _version(self, probe: Probe, entry: Entry) -> tuple[int, bool]:
-        """(the version that the row shows to the letter, or 0; whether it is a new one)."""
-        if probe.key == entry.key:
-            return entry.version, False
-        editions = self.store.editions(entry.id) if entry.version > 1 else []
-        if shown := next((version for version, key in editions if key == probe.key), 0):
-            return shown, False  # another row, or another session, shows another one
-        if not self._is_revision(probe, entry):
-            return 0, False
-        draft = draft_of(probe.row, key=probe.key, uid=entry.uid)
-        self.store.revise(self.line, entry.id, draft)
-        return self.store.editions(entry.id)[-1][0], True
 
     def _bind(self, probe: Probe, messages: Sequence[int], seq: int, version: int) -> None:
         before = self.bound[probe.at]
         self.bound[probe.at] = Bound("message", tuple(messages), version, before.frame)
         self.ends[probe.at] = seq
-
-    def _name(self, probe: Probe, entries: Sequence[Entry]) -> None:
-        """Take over a uid that the host gave since."""
-        uid = host_uid(probe.row)
-        if uid and uid != entries[0].uid and is_minted(entries[0].uid):
-            self.store.rename(self.line, entries[0].id, uid)
-        for name in absorbed_uids(probe.row):
-            self.store.alias(entries[-1].id, name)
-
-    def _is_revision(self, probe: Probe, entry: Entry) -> bool:
-        ((old, *_),) = self._read([entry])
-        if same_words(probe.key, entry.key) and old.get("content") == probe.row.get("content"):
-            return False
-        return not is_less(old, probe.row)
 
     # new rows
 
@@ -311,12 +279,11 @@ class Run:
         after, turn = (before[0].seq, before[0].turn) if before else (floor or 0, 0)
         started = self._write(run, turn, after)
         if started:
-            later = self.store.entries(self.line, first=following.seq)
-            self.store.renumber(self.line, [(entry.seq, entry.turn + started) for entry in later])
+            self.editions.shift(following.seq, started)
 
     def _append(self, run: Sequence[Probe], reached: Entry | None, stretch: _Stretch) -> None:
         if reached is not None:
-            turn = reached.turn
+            turn = self._turn_at(reached.seq) if self.editions.renumbered else reached.turn
         elif stretch.frame is not None:
             turn = max(stretch.frame.last_turn, self.turn)
         elif self.end is not None and stretch.floor == self.end[0]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from .messages import Row, calls_identity, calls_of, media_of, normal, role_of, text_of
 
-__all__ = ["MARK", "STUB", "is_fold", "is_less", "likeness", "mark_of"]
+__all__ = ["MARK", "STUB", "is_fold", "is_less", "likeness", "mark_of", "parted"]
 
 #: How everything of ours is named in a text: the first 8 characters of its uid.
 MARK = re.compile(r"\[lcm ([0-9a-f]{8})\]")
@@ -61,6 +61,57 @@ def is_fold(parts: Sequence[Row], row: Row) -> bool:
         return False
     ids = [call.get("id") for part in parts for call in calls_of(part)]
     return ids == [call.get("id") for call in calls_of(row)]
+
+
+def parted(parts: Sequence[Sequence[Row]], row: Row, *, own_lines: bool) -> list[str] | None:
+    """The text of each of *parts*, in their order, in the row that a host made of them; None if it is none.
+
+    Each part is given in its versions, the likeliest first. What stands between two of them that is
+    of neither (a host's note, or a message that was never seen apart) goes with the one before it.
+    *own_lines*: only where each part stands on lines of its own.
+    """
+    text = text_of(row)
+    words = [(word.group(), word.start(), word.end()) for word in re.finditer(r"\S+", text)]
+    starts, at = [0], 0
+    for number, versions in enumerate(parts):
+        found = next(
+            (
+                span
+                for version in versions
+                if (span := _find(text_of(version).split(), words, at)) is not None
+                and (not own_lines or _on_own_lines(text, words, span))
+            ),
+            None,
+        )
+        if found is None or (own_lines and found[0] == found[1]):
+            return None
+        if number:
+            starts.append(words[found[0]][1] if found[0] < len(words) else len(text))
+        at = found[1]
+    ends = [*starts[1:], len(text)]
+    return [text[start:end].strip() for start, end in zip(starts, ends, strict=True)]
+
+
+Words = Sequence[tuple[str, int, int]]
+"""The words of a text with their places."""
+
+
+def _find(wanted: Sequence[str], words: Words, at: int) -> tuple[int, int] | None:
+    """Where *wanted* stand in a row among *words*, from number *at* on."""
+    size = len(wanted)
+    for start in range(at, len(words) - size + 1):
+        if all(words[start + n][0] == word for n, word in enumerate(wanted)):
+            return start, start + size
+    return None
+
+
+def _on_own_lines(text: str, words: Words, span: tuple[int, int]) -> bool:
+    start, end = span
+    if start == end:
+        return False
+    before = text[words[start - 1][2] if start else 0 : words[start][1]]
+    behind = text[words[end - 1][2] : words[end][1] if end < len(words) else len(text)]
+    return (not start or "\n" in before) and (end == len(words) or "\n" in behind)
 
 
 def likeness(old: Row, new: Row) -> float:

@@ -116,6 +116,7 @@ class Ledger:
             memo.end = None
         if memo.lifted[0] >= start:
             memo.lifted = (-1, ())
+        memo.named = memo.named and start > 0
         del self._seen[start:], memo.bound[start:], memo.ends[start:]
 
 

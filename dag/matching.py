@@ -10,12 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import NamedTuple
 
 from ..storage.records import Entry
 from .align import align
-from .identity import is_fold, is_less, likeness
-from .messages import KEY_BYTES, Row, calls_of, host_uid, is_minted, role_of, text_of
+from .identity import is_fold, is_less, likeness, parted
+from .messages import (
+    KEY_BYTES,
+    Row,
+    calls_of,
+    host_uid,
+    is_minted,
+    role_of,
+    same_words,
+    text_of,
+)
 
 __all__ = ["Match", "Probe", "match"]
 
@@ -27,7 +37,23 @@ _ALIKE = 0.3
 
 
 Read = Callable[[Sequence[Entry]], Sequence[Sequence[Row]]]
-"""Loads the messages of entries, each in its current version and, if it has others, its first."""
+"""Loads the messages of entries, each in its versions, the current one first."""
+
+
+class Uids(NamedTuple):
+    """What the uids of a list say."""
+
+    numbers: Mapping[str, int]
+    """Our number of every message that a uid in the rows names."""
+    given: bool
+    """Whether the host gives uids: then a row without one is none that has had one."""
+
+    def allow(self, row: Row, entry: Entry) -> bool:
+        """Whether the row may be that message: a host's uid is for ever."""
+        uid = host_uid(row)
+        if uid is None:
+            return not (self.given or entry.withdrawn) or is_minted(entry.uid)
+        return is_minted(entry.uid) or self.numbers.get(uid) == entry.id
 
 
 class Probe(NamedTuple):
@@ -65,24 +91,22 @@ class Match:
 def match(
     stored: Sequence[Entry],
     probes: Sequence[Probe],
-    by_uid: Mapping[str, int],
+    uids: Uids,
     read: Read,
 ) -> Match:
-    """Bind *probes* to *stored*.
-
-    *by_uid* gives the number of every message that a uid in the rows names;
-    *read* loads the messages of entries.
-    """
+    """Bind *probes* to *stored*; *read* loads the messages of entries."""
     result = Match([()] * len(probes))
     if not stored:
         return result
-    _by_uid(stored, probes, by_uid, result)
+    _by_uid(stored, probes, uids.numbers, result)
+    _by_uid_and_fold(stored, probes, _Leftover(stored, uids, read), result)
     for window in _gaps(len(stored), result):
-        _by_words(stored, probes, window, by_uid, result)
-    _drop_weak_end(stored, probes, read, result)
+        _by_words(stored, probes, window, uids, result)
+    _drop_weak_end(stored, probes, _Leftover(stored, uids, read), result)
     for withdrawn in (False, True):  # what is in the conversation before what was taken out of it
         for window in _gaps(len(stored), result):
-            _by_likeness(_Leftover(stored, read, withdrawn=withdrawn), probes, window, result)
+            leftover = _Leftover(stored, uids, read, withdrawn=withdrawn)
+            _by_likeness(leftover, probes, window, result)
     return result
 
 
@@ -95,6 +119,23 @@ def _by_uid(
         if parts and by_uid.get(probe.names[0]) in places:
             result.bind(n, *dict.fromkeys(parts))
             result.sure.add(n)
+
+
+def _by_uid_and_fold(
+    stored: Sequence[Entry], probes: Sequence[Probe], leftover: _Leftover, result: Match
+) -> None:
+    """A fold whose uid names its first part only: the host had given the others none yet."""
+    for n in sorted(result.sure):
+        first, *others = result.found[n]
+        if others or same_words(probes[n].key, stored[first].key):
+            continue
+        minted = takewhile(
+            lambda i: i not in result.taken and is_minted(stored[i].uid),
+            range(first + 1, min(first + _LOOK_AHEAD, len(stored))),
+        )
+        run = [first, *minted]
+        if len(run) > 1 and (folded := leftover.fold(probes[n].row, run)):
+            result.bind(n, *folded)
 
 
 def _gaps(count: int, result: Match) -> list[tuple[int, int, int, int]]:
@@ -116,7 +157,7 @@ def _by_words(
     stored: Sequence[Entry],
     probes: Sequence[Probe],
     window: tuple[int, int, int, int],
-    by_uid: Mapping[str, int],
+    uids: Uids,
     result: Match,
 ) -> None:
     a, b, c, d = window
@@ -124,18 +165,12 @@ def _by_words(
     rows = [n for n in range(c, d) if not result.found[n]]
     keys = [stored[i].key[:KEY_BYTES] for i in free]
     for n, place in zip(rows, align(keys, [probes[n].key[:KEY_BYTES] for n in rows]), strict=True):
-        if place is not None and _may_be(probes[n], stored[free[place]], by_uid):
+        if place is not None and uids.allow(probes[n].row, stored[free[place]]):
             result.bind(n, free[place])
 
 
-def _may_be(probe: Probe, entry: Entry, by_uid: Mapping[str, int]) -> bool:
-    """Whether the uids allow that the row is that message: a host's uid is for ever."""
-    uid = host_uid(probe.row)
-    return uid is None or is_minted(entry.uid) or by_uid.get(uid) == entry.id
-
-
 def _drop_weak_end(
-    stored: Sequence[Entry], probes: Sequence[Probe], read: Read, result: Match
+    stored: Sequence[Entry], probes: Sequence[Probe], leftover: _Leftover, result: Match
 ) -> None:
     """Unbind short answers at the end that follow another question than before.
 
@@ -160,7 +195,7 @@ def _drop_weak_end(
             for i in range(before + 1, result.found[start][0])
             if i not in result.taken and not stored[i].withdrawn
         ]
-        if not free or _Leftover(stored, read).run(probes[row], free[:_LOOK_AHEAD]):
+        if not free or leftover.run(probes[row], free[:_LOOK_AHEAD]):
             return
         for n in range(start, end):
             result.unbind(n)
@@ -210,8 +245,10 @@ def _by_likeness(
 class _Leftover:
     """Stored messages of one gap that no row has claimed yet."""
 
-    def __init__(self, stored: Sequence[Entry], read: Read, *, withdrawn: bool = False) -> None:
-        self._stored, self._read, self._withdrawn = stored, read, withdrawn
+    def __init__(
+        self, stored: Sequence[Entry], uids: Uids, read: Read, *, withdrawn: bool = False
+    ) -> None:
+        self._stored, self._uids, self._read, self._withdrawn = stored, uids, read, withdrawn
         self._messages: dict[int, Sequence[Row]] = {}
         self.closed = False
         """Whether the gap ends in front of a row that is known."""
@@ -226,7 +263,7 @@ class _Leftover:
         ]
 
     def _versions(self, i: int, near: Sequence[int]) -> Sequence[Row]:
-        """The message at *i*: its current version, and its first; its neighbours are loaded with it."""
+        """The message at *i*, its current version first; its neighbours are loaded with it."""
         if i not in self._messages:
             loaded = self._read([self._stored[j] for j in near])
             self._messages.update(zip(near, loaded, strict=True))
@@ -241,9 +278,9 @@ class _Leftover:
         calls and results count as the same by their ids, which are used again.
         """
         entry, row = self._stored[free[0]], probe.row
-        if entry.role != role_of(row) or (host_uid(row) and not is_minted(entry.uid)):
+        if entry.role != role_of(row) or not self._uids.allow(row, entry):
             return ()
-        if folded := self._fold(row, free):
+        if folded := self.fold(row, free):
             return folded
         if alone and self.closed and not self._withdrawn:
             return free[:1]  # one for one between known rows: an edit, however different
@@ -258,15 +295,23 @@ class _Leftover:
             for old in self._versions(free[0], free)
         )
 
-    def _fold(self, row: Row, free: Sequence[int]) -> Sequence[int]:
-        """The run of two or more neighbours that the host folded into *row*."""
-        parts: list[Row] = []
+    def fold(self, row: Row, free: Sequence[int]) -> Sequence[int]:
+        """The run of two or more neighbours that the host folded into *row*, perhaps with notes."""
+        parts: list[Sequence[Row]] = []
+        noted: Sequence[int] = ()
         for count, i in enumerate(free, 1):
             if count > 1 and i != free[count - 2] + 1:
                 break
-            parts.append(self._versions(i, free)[0])
-            if parts[-1].get("role") != row.get("role"):
+            parts.append(self._versions(i, free))
+            if parts[-1][0].get("role") != row.get("role"):
                 break
-            if count > 1 and is_fold(parts, row):
+            if count > 1 and is_fold([versions[0] for versions in parts], row):
                 return free[:count]
-        return ()
+            if count > 1 and _same_calls(parts, row) and parted(parts, row, own_lines=True):
+                noted = free[:count]
+        return noted
+
+
+def _same_calls(parts: Sequence[Sequence[Row]], row: Row) -> bool:
+    ids = [call.get("id") for versions in parts for call in calls_of(versions[0])]
+    return ids == [call.get("id") for call in calls_of(row)]

@@ -62,3 +62,110 @@ def test_an_empty_list_starts_over_without_a_word(ledger):
     assert IngestReport() == ledger.ingest([])
     assert before == ledger.store.revision(ledger.session.line)
     assert IngestReport(known=2) == ledger.ingest(copy.deepcopy(rows))
+
+
+# folds
+
+
+@pytest.mark.parametrize("noted_first", [True, False], ids=["seen with its note", "never seen so"])
+def test_a_fold_of_a_decorated_message_is_still_a_fold(ledger, noted_first):
+    """The note goes with the part in front of it, and every part stays a message."""
+    one = "the first of two requests, with words of its own"
+    rows = [user(one), user("two"), said("an answer to both of the requests, and long enough")]
+    ledger.ingest(rows)
+    if noted_first:
+        ledger.ingest([user(f"{one}\n\n[note]"), *rows[1:]])
+    whole = [user(f"{one}\n\n[note]\n\ntwo"), rows[2]]
+    report, binding = again(ledger).bind(whole)
+    assert (0, 0) == (report.new, report.withdrawn)
+    assert [2, 1] == [len(bound.messages) for bound in binding.bound]
+    assert rows == stored(ledger, version=1)
+    assert [user(f"{one}\n\n[note]"), user("two"), rows[2]] == stored(ledger)
+    assert IngestReport(known=2) == again(ledger).ingest(whole)
+
+
+def test_a_fold_of_parts_in_earlier_versions_is_a_fold(ledger):
+    """A note was there once and is gone again when the host folds."""
+    rows = [user("first of two"), user("second of two"), said("fine, both of them are done now")]
+    ledger.ingest(rows)
+    ledger.ingest([user("[note]\n\nfirst of two"), *rows[1:]])
+    report = again(ledger).ingest([user("first of two\n\nsecond of two"), rows[2]])
+    assert IngestReport(known=2) == report
+
+
+def test_what_a_fold_took_in_unseen_is_kept(ledger):
+    """A host that gives uids folds in a message that no door ever saw apart."""
+    ledger.ingest([user("a", message_uid="a" * 32), user("b", message_uid="b" * 32), said("c")])
+    fold = user("a\n\nb\n\nd", message_uid="a" * 32, _absorbed_message_uids=["b" * 32, "d" * 32])
+    assert IngestReport(known=1, revised=1) == again(ledger).ingest([fold, said("c")])
+    assert ["a", "b\n\nd", "c"] == [row["content"] for row in stored(ledger)]
+    assert IngestReport(known=2) == again(ledger).ingest([fold, said("c")])
+
+
+def test_a_fold_that_is_rewritten_is_a_version(ledger):
+    """A content rewrite keeps the uid: both texts are kept, once."""
+    ledger.ingest([user("a", message_uid="a" * 32), user("b", message_uid="b" * 32), said("c")])
+    fold = user("quite other words", message_uid="a" * 32, _absorbed_message_uids=["b" * 32])
+    assert IngestReport(known=1, revised=1) == again(ledger).ingest([fold, said("c")])
+    assert ["quite other words", "b", "c"] == [row["content"] for row in stored(ledger)]
+    assert IngestReport(known=2) == again(ledger).ingest([fold, said("c")])
+
+
+def test_a_fold_that_gets_its_uid_later_is_a_fold(ledger):
+    """Folded by a host without uids; after the upgrade the one row has one uid, and no witness."""
+    rows = [user("first of two"), user("second of two"), said("fine, both of them are done now")]
+    ledger.ingest(rows)
+    fold = [user("first of two\n\nsecond of two", message_uid="a" * 32), rows[2]]
+    for _ in range(2):
+        assert IngestReport(known=2) == again(ledger).ingest(fold)
+    assert rows == stored(ledger)
+
+
+# turns
+
+
+def turns(ledger):
+    return [e.turn for e in ledger.store.entries(ledger.session.line) if not e.withdrawn]
+
+
+@pytest.mark.parametrize("witness", [{}, {"_merged_turn_prefix": "todo: 1"}])
+def test_a_row_of_the_host_starts_a_turn_when_a_person_speaks_in_it(ledger, witness):
+    """The flag stays on the row that a real message is merged behind; what follows is renumbered."""
+    flag = {"_todo_snapshot_synthetic": True}
+    rows = [user("q"), said("a"), user("todo: 1", **flag), said("noted, and here are more words")]
+    ledger.ingest(rows)
+    assert [1, 1, 1, 1] == turns(ledger)
+    rows[2] = user("todo: 1\n\nand what about the lamp?", **flag, **witness)
+    assert 1 == ledger.ingest([*rows, user("next")]).revised
+    assert [1, 1, 2, 2, 3] == turns(ledger)
+
+
+def test_turns_behind_a_row_put_between_are_numbered_on(ledger):
+    """One list brings a turn in the middle and one at the end."""
+    rows = [row for n in range(4) for row in (user(f"question {n}"), said(f"answer {n} " * 9))]
+    ledger.ingest(rows)
+    ledger.ingest([*rows[:2], user("between"), *rows[2:], user("behind")])
+    assert [1, 1, 2, 3, 3, 4, 4, 5, 5, 6] == turns(ledger)
+
+
+# uids
+
+
+def test_a_message_that_was_taken_back_comes_back_under_its_uid_only(ledger):
+    """Undo, then the same word again: it has no uid yet, and is another message."""
+    rows = [user("q", message_uid="1" * 32), said("a", message_uid="2" * 32)]
+    old = [user("ok", message_uid="3" * 32), said("fine", message_uid="4" * 32)]
+    ledger.ingest([*rows, *old])
+    ledger.ingest(rows)
+    assert 2 == ledger.ingest([*rows, user("ok"), said("so be it")]).new
+    new = [user("ok", message_uid="5" * 32), said("so be it", message_uid="6" * 32)]
+    assert IngestReport(known=4) == ledger.ingest([*rows, *new])
+    assert ["q", "a", "ok", "so be it"] == [row["content"] for row in stored(ledger)]
+
+
+def test_a_row_without_a_uid_among_rows_that_have_one_is_new(ledger):
+    """The undo was never shown; the same word stands in the same place."""
+    rows = [user("q", message_uid="1" * 32), said("a", message_uid="2" * 32)]
+    ledger.ingest([*rows, user("ok", message_uid="3" * 32), said("fine", message_uid="4" * 32)])
+    report = again(ledger).ingest([*rows, user("ok"), said("so be it")])
+    assert IngestReport(new=2, known=2, withdrawn=2) == report
