@@ -16,7 +16,7 @@ from typing import Any
 
 from ..storage.records import Node
 from .identity import MARK, mark_of
-from .messages import Row, normal, text_of
+from .messages import Row, absorbed_uids, normal, text_of
 
 __all__ = [
     "FILLER",
@@ -153,14 +153,20 @@ def _behind(text: str, frame: Node) -> str:
 
 def rest_of(row: Row, known: Recognised) -> Row | None:
     """The message that a host merged behind a summary row."""
-    if not known.rest:
-        return None
-    return {name: value for name, value in row.items() if name not in _OURS} | {
-        "content": known.rest
-    }
+    return _without_ours(row, known.rest) if known.rest else None
 
 
-_OURS = frozenset({"_compressed_summary", "message_uid"})
+_ABSORBED = "_absorbed_message_uids"
+_OURS = frozenset({_FLAG, "message_uid", _ABSORBED})
+
+
+def _without_ours(row: Row, content: str) -> Row:
+    """The message behind a row of ours: of the uids that the host noted with the fold, the first is its own."""
+    rest = {name: value for name, value in row.items() if name not in _OURS} | {"content": content}
+    if uids := absorbed_uids(row):
+        rest["message_uid"] = uids[0]
+        rest |= {_ABSORBED: uids[1:]} if uids[1:] else {}
+    return rest
 
 
 def without_filler(row: Row) -> Row | None:
@@ -169,4 +175,4 @@ def without_filler(row: Row) -> Row | None:
     rest = content.partition(FILLER)[2].strip() if isinstance(content, str) else ""
     if not rest and not row.get("tool_calls"):
         return None
-    return {name: value for name, value in row.items() if name not in _OURS} | {"content": rest}
+    return _without_ours(row, rest)

@@ -600,6 +600,25 @@ def test_a_reply_merged_behind_the_filler_is_stored(ledger):
     assert [said("Here is more."), user("go on")] == stored(ledger)[-2:]
 
 
+def test_what_is_merged_behind_our_rows_is_known_by_the_uid_that_the_host_noted(ledger):
+    """``S\\n\\nA`` and ``F\\n\\nA`` of a host with uids: our row's comes first, A's among the absorbed."""
+    rows = [{**row, "message_uid": f"{n:032x}"} for n, row in enumerate(talk(30))]
+    out = list(passed(ledger, rows).rows)
+    asked, told = user("and the tests?", message_uid="a" * 32), said("Pass.", message_uid="b" * 32)
+    ledger.ingest([*out, asked, told])
+    folded = [
+        user(
+            f"{out[0]['content']}\n\nand the tests?",
+            message_uid="c" * 32,
+            _absorbed_message_uids=["a" * 32],
+        ),
+        said(f"{FILLER}\n\nPass.", message_uid="d" * 32, _absorbed_message_uids=["b" * 32]),
+        user("go on", message_uid="e" * 32),
+    ]
+    assert 1 == again(ledger).ingest(folded).new
+    assert {"a" * 32, "b" * 32, "e" * 32} == {e.uid for e in ledger.store.tail(1, 3)}
+
+
 def test_a_list_restored_twice_is_not_doubled(ledger):
     """[S, tail, S, tail]: an older host after branch and resume."""
     out = list(passed(ledger, talk(30)).rows)
