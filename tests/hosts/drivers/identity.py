@@ -17,19 +17,18 @@ def main() -> None:
     job = read_job()
     home = Path(os.environ["HERMES_HOME"])
     plugin = load_plugin(home / "plugins" / "lcm")
-    scenes = importlib.import_module(job["scenes"])
     witness = Witness()
     witness.watch_agents()
     results = {}
-    for name in job["names"]:
+    for key, module, name, arguments in job["scenes"]:
         begun = time.monotonic()
         try:
-            told = getattr(scenes, name)(**job.get("arguments", {}))
+            told = getattr(importlib.import_module(module), name)(**arguments)
         except BaseException:  # noqa: BLE001 - the other scenes are still worth knowing
             told = {"error": traceback.format_exc()[-3000:], "sessions": []}
         seen = witness.report()
         sessions = dict.fromkeys([*(each["session"] for each in seen["lists"]), *told["sessions"]])
-        results[name] = {
+        results[key] = {
             **told,
             "seen": seen,
             "kept": read_back(plugin, home, sessions),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
+from collections.abc import Iterator
 
 from bench import Bench
 from person import WORDS, Person, look, text, texts
@@ -125,10 +127,11 @@ def with_pictures(*, in_place: bool) -> dict:
 
 def with_todos(*, in_place: bool) -> dict:
     """With an open list of tasks the host writes a row of its own behind each compaction."""
-    todo = {"todos": [{"id": "1", "content": "Oil the hinge", "status": "in_progress"}]}
     person = Person(in_place=in_place)
-    person.say(*texts(2), text(f"DO todo {json.dumps(todo)}"), *texts(3))
+    person.say(*texts(5))
+    person.agent._todo_store.write([{"id": "1", "content": "Oil the hinge", "status": "pending"}])
     person.compress()
+    snapshots = [bool(row.get("_todo_snapshot_synthetic")) for row in person.rows]
     person.say(*texts(2))
     person.compress()
     person.say(text())
@@ -138,7 +141,7 @@ def with_todos(*, in_place: bool) -> dict:
     again.compress()
     again.say(text())
     again.leave()
-    return {"sessions": [again.session]}
+    return {"sessions": [again.session], "snapshots": sum(snapshots)}
 
 
 def gateway(*, in_place: bool) -> dict:
@@ -206,16 +209,80 @@ def a_filtered_agent(*, in_place: bool) -> dict:
 
 
 def thrown_away(*, in_place: bool) -> dict:
-    """The host does not take the result: its own database fails while it writes it down."""
+    """Results that the host drops, or cannot write down: the full list is there after a restart."""
     bench = Bench(in_place=in_place)
     agent = bench.agent()
     rows = bench.say(agent, [], *texts(5))
-    result = agent.context_compressor.compress(
-        [dict(row) for row in rows], current_tokens=5_000, force=True
-    )
-    rows = bench.say(agent, rows, *texts(2))
+    dropped = [dict(row) for row in rows]
+    for _ in range(2):
+        agent.context_compressor.compress(dropped, current_tokens=5_000, force=True)
+    rows = bench.say(agent, rows, text(look()))
+    with _failing(bench.db):
+        rows = bench.compact(agent, rows)
+    kept = len(rows)
+    rows = bench.say(agent, rows, text())
+    bench.leave(agent, rows)
+    second = bench.agent(agent.session_id)
+    rows = bench.say(second, bench.restored(second.session_id), *texts(2))
+    rows = bench.compact(second, rows)
+    rows = bench.say(second, rows, *texts(2))
+    bench.leave(second, rows)
+    bench.close()
+    return {"sessions": [second.session_id], "kept": kept}
+
+
+@contextlib.contextmanager
+def _failing(db) -> Iterator[None]:
+    """A database of the host's that takes no compaction."""
+    refuse = "BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+    db._conn.execute(f"CREATE TEMP TRIGGER full1 BEFORE UPDATE OF active ON main.messages {refuse}")
+    db._conn.execute(f"CREATE TEMP TRIGGER full2 BEFORE DELETE ON main.messages {refuse}")
+    try:
+        yield
+    finally:
+        db._conn.execute("DROP TRIGGER full1")
+        db._conn.execute("DROP TRIGGER full2")
+
+
+def timed_out(*, in_place: bool) -> dict:
+    """The newer host waits no longer for a slow summary, and comes again while it is still made."""
+    from agent import conversation_compression
+
+    bench = Bench(in_place=in_place)
+    agent = bench.agent()
+    rows = bench.say(agent, [], text("SLOW"), *texts(5))
+    patient = conversation_compression.resolve_context_compression_timeouts
+    conversation_compression.resolve_context_compression_timeouts = lambda *_: (0.5, 0.5)
+    before = len(rows)
+    rows = bench.compact(agent, rows)
+    waited = len(rows) == before
+    rows = bench.say(agent, rows, text())
+    conversation_compression.resolve_context_compression_timeouts = patient
     rows = bench.compact(agent, rows)
     rows = bench.say(agent, rows, *texts(2))
     bench.leave(agent, rows)
     bench.close()
-    return {"sessions": [agent.session_id], "proposed": len(result)}
+    return {"sessions": [agent.session_id], "thrown": waited}
+
+
+def the_same_words(*, in_place: bool) -> dict:
+    """Nothing but 'go on' and 'Done.', taken back, said again, restored, compacted."""
+    person = Person(in_place=in_place)
+    long = text()
+    person.say(long, *["go on"] * 3)
+    person.undo()
+    person.say("go on", "go on")
+    person.retry()
+    person.leave()
+    second = Person(person.session, in_place=in_place)
+    second.say(*["go on"] * 3)
+    second.undo(2)
+    second.say(text(), *["go on"] * 2)
+    second.compress()
+    second.say(*["go on"] * 2)
+    second.undo()
+    second.say("go on", text())
+    second.compress()
+    second.say("go on")
+    second.leave()
+    return {"sessions": [second.session]}

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lcm.demo.model import Message, Reply, Script, ScriptedModel, text_of
+from lcm.demo.model import Message, Reply, Request, Script, ScriptedModel, text_of
 from lcm.demo.model import Call as ToolCall
 
 MARK = re.compile(r"\b[uat]\d{4}\b")
@@ -48,17 +48,27 @@ class Clerk(Script):
         if "WAIT" in text_of(last.get("content")).splitlines():
             time.sleep(1.5)  # long enough to be interrupted
         told = text_of(last.get("content")) if last["role"] == "user" else ""
+        if told == "go on":
+            return Reply("Done.")
         orders = re.findall(r"^DO (\w+) (\{.*\})$", told, re.MULTILINE)
         calls = tuple(ToolCall(name, arguments) for name, arguments in orders)
         return Reply(f"a{self.said:04d}:{WORDS}", calls)
 
 
 class Forgetful(ScriptedModel):
-    """A server that begins anew with ``call_000000`` in each answer, as several do."""
+    """A server that begins anew with ``call_000000`` in each answer, as several do.
 
-    def answer(self, body):
+    A summary of a text with the line ``SLOW`` takes two seconds.
+    """
+
+    def answer(self, body: dict[str, Any]) -> Request:
         self._calls = 0
+        if not body.get("tools") and "\nSLOW\n" in text_of(body["messages"][-1].get("content")):
+            time.sleep(2)
         return super().answer(body)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hung up in the middle of an answer is no fault here."""
 
 
 def marks_of(row: Row) -> tuple[str, ...]:
