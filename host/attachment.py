@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..storage.errors import StoreError
 from . import hermes
+from .spills import Spills
 from .traces import FORGOTTEN, IGNORED, Traceless
 
 if TYPE_CHECKING:
-    from ..dag.ingest import IngestReport, Ledger
+    from ..dag.ingest import Binding, IngestReport, Ledger
     from ..dag.settings import LoadedSettings, Settings
     from ..storage.protocol import Store
     from ..storage.records import Session
@@ -82,6 +83,7 @@ class Attachment:
         """(old id, new id) of rotations that the store has not heard of yet."""
         self._sessions: Sessions | None = None
         self.traceless = Traceless()
+        self._spills = Spills()
         self._mutex = threading.RLock()
 
     @property
@@ -101,7 +103,11 @@ class Attachment:
             return self._given_path
         if database := self._source.load().settings.database:
             return Path(database).expanduser()
-        return (self.home or hermes.home()) / "lcm" / "lcm.db"
+        return self._where() / "lcm" / "lcm.db"
+
+    def _where(self) -> Path:
+        """The Hermes home."""
+        return self.home or hermes.home()
 
     def move(self, home: Any) -> bool:
         """Go to a Hermes home; True if the engine was on another one before."""
@@ -182,11 +188,25 @@ class Attachment:
             return IngestReport()
         ledger = self.ledger(session_id, rows)
         report = ledger.ingest(rows)
+        if report.new:
+            self._spills.fetch(ledger, rows, self._where())
         if ledger.store is self.traceless.store():
             self.traceless.saw(session_id, self.open().trace(session_id) or FORGOTTEN, rows)
         else:
             self._on_stored()
         return report
+
+    def bind(self, rows: Sequence[Any], session_id: str) -> tuple[Ledger, Binding]:
+        """Store what is new in *rows* of any session, also of an ignored one; say what each row stands for.
+
+        Raises:
+            StoreError: nothing of it was stored.
+        """
+        ledger = self.ledger(session_id, rows)
+        report, binding = ledger.bind(rows)
+        if report.new and self._spills.fetch(ledger, rows, self._where()):
+            _, binding = ledger.bind(rows)
+        return ledger, binding
 
     def stored(self) -> tuple[Store, Session] | None:
         """The session's store, if something of the session is in it."""

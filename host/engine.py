@@ -278,8 +278,7 @@ class LCMEngine(ContextEngine):
             focus, memory = str(focus_topic or ""), str(memory_context or "")
             request = request_for(self, current_tokens, focus, memory, force=bool(force))
             rows = list(messages)  # the live list of an older host may grow meanwhile
-            ledger = self._attachment.ledger(session_id, rows)
-            _, binding = ledger.bind(rows)
+            ledger, binding = self._attachment.bind(rows, session_id)
             outcome = compact(ledger.store, ledger.session.line, binding, request)
             note_outcome(self, outcome, max(current_tokens or 0, outcome.before))
             if not outcome.changed:
