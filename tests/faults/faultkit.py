@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from lcm.dag.compact import PassRequest, compact
+from lcm.dag.identity import MARK
 from lcm.dag.ingest import Ledger
 from lcm.dag.settings import Settings
 from lcm.storage import open_store
@@ -117,5 +118,33 @@ def model_pass(rows, answer, **more):
     store = open_store("memory:")
     ledger = Ledger(store, store.open_session("s"))
     _, binding = ledger.bind(rows)
-    request = PassRequest(Settings(), 8000, 6000, None, False, False, answer, **more)
+    settings = more.pop("settings", Settings())
+    request = PassRequest(settings, 8000, 6000, None, False, False, answer, **more)
     return store, compact(store, ledger.session.line, binding, request)
+
+
+def blocks(rows):
+    """The names of the blocks that a list's summary row shows."""
+    return MARK.findall(rows[0]["content"])[:-1]
+
+
+def everything(engine, rows):
+    """What a list stands for: under the blocks of its summary row, then as it is."""
+    shown = [entry for name in blocks(rows) for entry in verbatim(engine, name)]
+    return shown + [
+        (row["role"], row["content"]) for row in rows[1:] if not row.get("_compressed_summary")
+    ]
+
+
+def plain(rows):
+    """Rows as (role, content)."""
+    return [(row["role"], row["content"]) for row in rows]
+
+
+def steps(first, last, size=200):
+    """Pairs of a call and its result."""
+    return [
+        row
+        for n in range(first, last + 1)
+        for row in (called(f"c{n}"), result(f"c{n}", f"output {n}\n" * (size // 2)))
+    ]
