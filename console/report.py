@@ -47,6 +47,9 @@ class Counts:
     """Summary nodes, frames left out."""
     frames: int = 0
     edges: int = 0
+    forgotten: int = 0
+    """Versions of messages, and nodes, in which something was forgotten on request, and that are what they
+    became then; and messages that went with their session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,8 @@ class Report:
             ]
         )
         if self.good:
-            return f"verify: every message accounted for ({of})"
+            gone = f", {counts.forgotten:,} forgotten on request" if counts.forgotten else ""
+            return f"verify: every message accounted for ({of}{gone})"
         return f"verify: {many(len(self.failures), 'fault')} in {of}"
 
     def data(self) -> dict[str, Any]:

@@ -27,13 +27,16 @@ class Spans:
     def __init__(self, store: Store, findings: Findings) -> None:
         self._store, self._findings = store, findings
         self._audit = store.audit()
+        self.forgotten: dict[str, bytes] = {}
+        """What nodes give in which something was forgotten on request."""
         self.known: dict[str, proofs.Known] = {}
 
     def check(self, node: Node) -> None:
         """Check a node whose sources were checked, and keep what others need of it."""
         wrong = self._findings.wrong
         pairs = [(s.message, s.version) for s in node.sources if s.message is not None]
-        for fault in proofs.digest_faults(node, self._audit.digests(pairs)):
+        now = self.forgotten.get(node.uid, b"")
+        for fault in proofs.digest_faults(node, self._audit.digests(pairs), now):
             wrong("node", node.uid, fault)
         below = {source.node for source in node.sources if source.node}
         missing = sorted(below - self.known.keys())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..dag.redact import redacted
 from ..storage.errors import StoreError, StoreMissing
 from ..tools.answers import ToolError
-from . import backup, export, search, sessions, show, status, tree, verifying
+from . import backup, doctor, export, forget, search, sessions, show, status, tree, verifying
 from .verb import Verb
 
 __all__ = ["VERBS", "explain"]
@@ -19,9 +20,11 @@ VERBS: Final[dict[str, Verb]] = {
         tree.VERB,
         show.VERB,
         sessions.VERB,
+        doctor.VERB,
         verifying.VERB,
         backup.VERB,
         export.VERB,
+        forget.VERB,
     )
 }
 
@@ -42,6 +45,6 @@ def explain(error: Exception, path: str) -> tuple[str, str]:
     if isinstance(error, LookupError) and type(error) is LookupError:
         return str(error), ""
     return (
-        f"{path} could not be read ({type(error).__name__}: {error}).",
-        "`hermes lcm verify` says what is damaged.",
+        f"{path} could not be read ({type(error).__name__}: {redacted(str(error))}).",
+        "`hermes lcm doctor` says what to do.",
     )

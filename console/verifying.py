@@ -37,6 +37,10 @@ def _view(report: Report) -> list[RenderableType]:
         ("sessions", f"{counts.sessions:,}: whether summary and rest hold each message once"),
         ("withdrawn", f"{counts.withdrawn:,}: kept, and no longer in a conversation"),
     ]
+    if counts.forgotten:
+        rows.append(
+            ("forgotten", f"{counts.forgotten:,}: on request; what stands there is what was put")
+        )
     shown: list[RenderableType] = [grid([(f"checked {name}", said) for name, said in rows])]
     if report.notes:
         shown.append(

@@ -69,6 +69,11 @@ class MemoryEraser:
         store._uids = {uid: number for uid, number in store._uids.items() if number not in gone}
         for name in names:
             del store._sessions[name]
+        for kind, name in list(self._stones):
+            if (kind == "node" and name in nodes) or (
+                kind == "message" and int(name.partition("@")[0]) in gone
+            ):
+                del self._stones[kind, name]
         store._passes = [done for done in store._passes if done.session not in names]
         store._memory = {key: value for key, value in store._memory.items() if key[0] not in names}
 

@@ -90,6 +90,10 @@ class SqliteEraser:
             sql.executemany("INSERT INTO temp.gone VALUES (?)", [(each,) for each in messages])
             for table, column in _OF_MESSAGES:
                 sql.execute(f"DELETE FROM {table} WHERE {column} IN (SELECT id FROM temp.gone)")
+            sql.execute(_STONES_OF_MESSAGES)
+            sql.executemany(
+                "DELETE FROM forgotten WHERE kind = 'node' AND name = ?", [(uid,) for uid in nodes]
+            )
             for table in ("passes", "memory"):
                 sql.execute(
                     f"DELETE FROM {table} WHERE session IN (SELECT name FROM sessions WHERE line = ?)",
@@ -142,6 +146,11 @@ class SqliteEraser:
         return self._connection.scrub()
 
 
+#: A number that nobody has any more may be given to another message.
+_STONES_OF_MESSAGES = (
+    "DELETE FROM forgotten WHERE kind = 'message'"
+    " AND CAST(substr(name, 1, instr(name, '@') - 1) AS INTEGER) IN (SELECT id FROM temp.gone)"
+)
 _OF_MESSAGES = (
     ("aliases", "message"),
     ("versions", "message"),

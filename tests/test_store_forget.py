@@ -74,6 +74,10 @@ def test_a_removed_line_leaves_what_others_need(store):
     store.record_pass(Pass(1.0, "parent", 9, 5, 3, 2, ""))
     store.remember("parent", "what", "x")
     eraser, gone = store.eraser(), [entries[1].id, entries[2].id]
+    for name in (f"{entries[1].id}@1", f"{entries[0].id}@1"):
+        eraser.bury(stone(name, 0, "message"))
+    for uid in (shared, leaf):
+        eraser.bury(stone(uid, 0, "node"))
     with store.writing():
         eraser.remove(line, gone, eraser.above(gone))
         eraser.bury(stone("parent", line))
@@ -86,6 +90,10 @@ def test_a_removed_line_leaves_what_others_need(store):
     assert store.passes() == [] and store.recall("parent", "what") is None
     assert store.search(["hunter2"], [], Filter(), 9) == []
     assert store.search(["number4"], [], Filter(), 9)
+    assert [each.name for each in eraser.stones("message", "node")] == [
+        f"{entries[0].id}@1",
+        shared,
+    ]
     assert eraser.is_forgotten("parent") and not eraser.is_forgotten("branch")
     with pytest.raises(StoreForgotten):
         node(store, 9, line, [Source(entries[0].id, 1)])

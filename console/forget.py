@@ -1,0 +1,217 @@
+"""``forget``: takes a session, or a string, out of the database for good, after showing what goes.
+
+The string is read from standard input or a prompt, so that it does not stay in a shell's history.
+It is never printed. Nothing changes without a yes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+import time as clock
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from ..dag.forget import (
+    LEAST_CHARACTERS,
+    SessionPlan,
+    TextPlan,
+    forget_session,
+    forget_text,
+    plan_session,
+    plan_text,
+)
+from .backup import FOLDER, make_backup
+from .screen import clean, many, put
+from .verb import Answer, Call, Verb, find_session
+
+__all__ = ["VERB"]
+
+_LISTED: Final = 12
+_NOT_DONE: Final = "Nothing was changed. To do it, say yes when asked, or add --yes."
+_LEFT: Final = (
+    "Old bytes may still be in the file, because another process is using it just now. "
+    "`forget --finish` wipes them when it is free."
+)
+_ELSEWHERE: Final = (
+    "Not touched: what Hermes keeps itself (its session database, its logs), the list of an agent that "
+    "is running now, and backups and exports made before."
+)
+
+
+def run(call: Call) -> Answer:
+    """Show what would go, ask, and do it."""
+    options = call.options
+    if options.get("finish"):
+        return _finished(call)
+    text, session = options.get("text"), options.get("session")
+    if (text is None) == (not session):
+        raise LookupError("Say what to forget: --session ID, or --text for a string; one of them.")
+    return _session(call) if text is None else _text(call, text or _asked_for())
+
+
+def _finished(call: Call) -> Answer:
+    scrubbed = call.open().eraser().scrub()
+    said = "Nothing that was deleted is left in the file." if scrubbed else _LEFT
+    return Answer({"scrubbed": scrubbed, "note": said}, scrubbed, text=f"{said}\n")
+
+
+def _session(call: Call) -> Answer:
+    store = call.open()
+    session = find_session(store, call.session)
+    if session is None:
+        raise LookupError(f"There is no session {call.session!r}.")
+    data = _of_session(plan_session(store, session))
+    data["note"] = _ELSEWHERE
+    return _settle(call, data, lambda: _of_session(forget_session(store, session, clock.time())))
+
+
+def _text(call: Call, text: str) -> Answer:
+    store = call.open()
+    if len(text.strip()) < LEAST_CHARACTERS:
+        raise LookupError(f"The string must have {LEAST_CHARACTERS} characters at least.")
+    data = _of_text(plan_text(store, text, call.progress))
+    if not data["versions"] and not data["nodes"]:
+        data |= {"done": False, "note": "It stands nowhere in the database. Nothing was changed."}
+        return Answer(data, text=_view(data))
+    data["note"] = _ELSEWHERE
+    return _settle(
+        call, data, lambda: _of_text(forget_text(store, text, clock.time(), call.progress))
+    )
+
+
+def _of_session(plan: SessionPlan) -> dict[str, Any]:
+    return {
+        "what": "session",
+        "sessions": list(plan.sessions),
+        "messages": [entry.uid for entry in plan.entries],
+        "nodes": list(plan.nodes),
+        "shared": plan.shared,
+        "branches": list(plan.branches),
+    }
+
+
+def _of_text(plan: TextPlan) -> dict[str, Any]:
+    return {
+        "what": "text",
+        "messages": list(dict.fromkeys(message.uid for message in plan.messages)),
+        "versions": len(plan.messages),
+        "nodes": list(plan.nodes),
+        "session_names": list(plan.names),
+    }
+
+
+def _settle(call: Call, data: dict[str, Any], do: Callable[[], dict[str, Any]]) -> Answer:
+    """Show, ask, keep a backup where one is wanted, and do it."""
+    data["older_backups"] = _backups(call.path)
+    agreed = bool(call.options.get("yes"))
+    if not agreed and sys.stdin.isatty() and not call.options.get("json"):
+        put(_view(data), sys.stderr)
+        agreed = _says_yes("Forget it? This cannot be undone. [y/N] ")
+        if agreed and call.options.get("backup") is None and _says_yes(_OFFER):
+            call = _with_backup(call)
+    if not agreed:
+        data |= {"done": False, "note": _NOT_DONE}
+        return Answer(data, good=False, text=_view(data))
+    if call.options.get("backup") is not None:
+        data["backup"] = make_backup(call.path, call.options["backup"], call.progress).path
+    data |= do()
+    data["scrubbed"] = call.open().eraser().scrub()
+    data["done"] = True
+    return Answer(data, good=bool(data["scrubbed"]), text=_view(data))
+
+
+_OFFER: Final = "Make a backup first? It would still hold what you want forgotten. [y/N] "
+
+
+def _with_backup(call: Call) -> Call:
+    return replace(call, options={**call.options, "backup": ""})
+
+
+def _says_yes(question: str) -> bool:
+    put(question, sys.stderr)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _asked_for() -> str:
+    """The string: typed unseen, or all of standard input without the line break at its end."""
+    if sys.stdin.isatty():
+        return getpass.getpass("The string to forget (not shown): ")
+    return sys.stdin.read().rstrip("\r\n")
+
+
+def _backups(path: str) -> list[str]:
+    folder = Path(path).parent / FOLDER
+    return sorted(str(each) for each in folder.glob("*.db"))
+
+
+def _view(data: Mapping[str, Any]) -> str:
+    """What goes, or went, in words."""
+    done = data.get("done")
+    lines = ["Forgotten:" if done else "This would go:"]
+    if data["what"] == "session":
+        lines.append(f"  {many(len(data['sessions']), 'session')}: {', '.join(data['sessions'])}")
+    lines.append(f"  {many(len(data['messages']), 'message')}{_names(data['messages'])}")
+    if data.get("versions", 0) > len(data["messages"]):
+        lines.append(f"  in {data['versions']:,} versions, the earlier ones included")
+    lines.append(f"  {many(len(data['nodes']), 'summary node')}{_names(data['nodes'])}")
+    if data.get("shared"):
+        kept = ", ".join(data["branches"])
+        lines.append(f"It stays: {many(data['shared'], 'message')} that {kept} shows too.")
+    if data.get("session_names"):
+        lines.append(f"It stays in the names of: {', '.join(data['session_names'])}")
+    if data.get("backup"):
+        lines.append(f"Backup: {data['backup']}. It still holds what was forgotten.")
+    if data.get("older_backups"):
+        lines.append(f"Backups that may still hold it: {', '.join(data['older_backups'])}")
+    if done and not data["scrubbed"]:
+        lines.append(_LEFT)
+    return clean("\n".join([*lines, data["note"]])) + "\n"
+
+
+def _names(uids: list[str]) -> str:
+    """The first of them, as they are shown elsewhere."""
+    if not uids:
+        return ""
+    more = " …" if len(uids) > _LISTED else ""
+    return f": {' '.join(uid[:8] for uid in uids[:_LISTED])}{more}"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """What, and whether it was thought over."""
+    parser.add_argument(
+        "--text",
+        dest="lcm_text",
+        nargs="?",
+        const="",
+        metavar="STRING",
+        help="a string, wherever it stands; without STRING it is read from standard input or asked for",
+    )
+    parser.add_argument("--yes", dest="lcm_yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--backup",
+        dest="lcm_backup",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="make a backup first; it still holds what is forgotten",
+    )
+    parser.add_argument(
+        "--finish",
+        dest="lcm_finish",
+        action="store_true",
+        help="only wipe old bytes that an earlier call could not",
+    )
+
+
+VERB = Verb(
+    "forget",
+    "take a session, or a string wherever it stands, out for good",
+    run,
+    add,
+    ("--session 20261130_0116", "--text", "--text --yes < secret.txt", "--finish"),
+    in_chat=False,
+)

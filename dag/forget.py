@@ -1,0 +1,195 @@
+"""What goes when a session, or a string, is forgotten on request; and how it goes.
+
+First a plan, which a person sees, then the same plan made anew and carried out in one transaction.
+Digests of what was there are kept in stones, so that what stands over it can still be verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ..storage.canon import decode, digest
+from ..storage.forget import Stone
+from ..storage.protocol import Store
+from ..storage.records import Entry, Message, Node, Session
+from .erase import GONE, Cleaner, eraser, forms_of, stones_of
+from .messages import draft_of, key_of
+from .nodes import marks_of, uid_of
+
+__all__ = [
+    "LEAST_CHARACTERS",
+    "SessionPlan",
+    "TextPlan",
+    "forget_session",
+    "forget_text",
+    "node_digest",
+    "plan_session",
+    "plan_text",
+]
+
+#: A shorter string would be found in the middle of everything.
+LEAST_CHARACTERS: Final = 4
+
+Progress = Callable[[str, int, int], None]
+_PAGE: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPlan:
+    """What goes with a session."""
+
+    line: int
+    sessions: tuple[str, ...]
+    """All that stand on its line: the host gave the conversation a new name now and then."""
+    entries: tuple[Entry, ...]
+    """The messages that go."""
+    shared: int
+    """Messages that stay, because a branch shows them too."""
+    branches: tuple[str, ...]
+    """Sessions that were branched from it, and stay."""
+    nodes: tuple[str, ...]
+    """uids of the summaries and summary rows that go."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextPlan:
+    """Where a string stands."""
+
+    messages: tuple[Message, ...]
+    """Versions of messages, without their bodies."""
+    nodes: tuple[str, ...]
+    """uids of summaries."""
+    names: tuple[str, ...]
+    """Sessions in whose name it stands; those are not changed."""
+
+
+# a session
+
+
+def plan_session(store: Store, session: Session) -> SessionPlan:
+    """What would go."""
+    tools, sessions = store.eraser(), store.sessions()
+    entries = tools.alone(session.line)
+    branches = [
+        each.name
+        for each in sessions
+        if each.line != session.line and session.line in store.lineage(each.line)
+    ]
+    return SessionPlan(
+        line=session.line,
+        sessions=tuple(each.name for each in sessions if each.line == session.line),
+        entries=tuple(entries),
+        shared=len(store.entries(session.line)) - len(entries),
+        branches=tuple(branches),
+        nodes=tuple(tools.above([entry.id for entry in entries])),
+    )
+
+
+def forget_session(store: Store, session: Session, time: float) -> SessionPlan:
+    """Take a session out; *time* in Unix seconds. Returns what went."""
+    tools = store.eraser()
+    with store.writing():
+        plan = plan_session(store, session)
+        tools.remove(plan.line, [entry.id for entry in plan.entries], plan.nodes)
+        was = digest(*(entry.digest for entry in plan.entries))
+        detail = {"messages": len(plan.entries), "nodes": len(plan.nodes)}
+        for n, name in enumerate(plan.sessions):  # counted once, however many names it had
+            counted = detail if not n else {}
+            tools.bury(Stone("session", name, time, was, plan.line, counted))
+        tools.sweep()
+    return plan
+
+
+# a string
+
+
+def plan_text(store: Store, text: str, progress: Progress | None = None) -> TextPlan:
+    """Where *text* stands, in any of its forms."""
+    forms = forms_of(text)
+    found = [replace(each, body=b"") for each in _messages(store, forms, progress)]
+    nodes = [node.uid for node in _nodes(store, forms)]
+    names = [each.name for each in store.sessions() if _holds(each.name, forms)]
+    return TextPlan(tuple(found), tuple(nodes), tuple(names))
+
+
+def _messages(store: Store, forms: Sequence[str], progress: Progress | None) -> Iterator[Message]:
+    total = store.totals().messages if progress else 0
+    for message in store.stream():
+        if progress:
+            progress("messages", message.id, max(total, message.id))
+        if _holds(decode(message.body), forms):
+            yield message
+
+
+def _nodes(store: Store, forms: Sequence[str]) -> Iterator[Node]:
+    after, audit = 0, store.audit()
+    while page := audit.nodes(after, _PAGE):
+        for node in store.nodes([uid for _, uid in page]):
+            if _holds([*node.texts.values(), node.topic, *node.hints], forms):
+                yield node
+        after = page[-1][0]
+
+
+def _holds(value: Any, forms: Sequence[str]) -> bool:
+    """Whether any string in *value*, keys included, holds one of *forms*."""
+    if isinstance(value, str):
+        return any(form in value for form in forms)
+    if isinstance(value, Mapping):
+        return any(_holds(key, forms) or _holds(item, forms) for key, item in value.items())
+    return isinstance(value, list) and any(_holds(item, forms) for item in value)
+
+
+def forget_text(store: Store, text: str, time: float, progress: Progress | None = None) -> TextPlan:
+    """Put ``[forgotten]`` in the place of *text* wherever it stands, now and from now on.
+
+    Raises:
+        ValueError: *text* is too short, or a part of what would stand in its place.
+    """
+    if len(text.strip()) < LEAST_CHARACTERS or text in GONE:
+        raise ValueError(f"It must have {LEAST_CHARACTERS} characters at least, and not be {GONE}.")
+    tools, stones = store.eraser(), stones_of(text, time)
+    cleaner, forms = Cleaner(erase=eraser(stones)), forms_of(text)
+    with store.writing():
+        messages = list(_messages(store, forms, progress))
+        nodes = list(_nodes(store, forms))
+        for stone in stones:
+            tools.bury(stone)
+        for message in messages:
+            _overwrite(store, message, cleaner, time)
+        for node in nodes:
+            _overwrite_node(store, node, cleaner, time)
+        tools.sweep()
+    return TextPlan(
+        tuple(replace(each, body=b"") for each in messages), tuple(node.uid for node in nodes), ()
+    )
+
+
+def _overwrite(store: Store, message: Message, cleaner: Cleaner, time: float) -> None:
+    row = cleaner.row(decode(message.body))
+    draft = draft_of(row, key=key_of(row), uid=message.uid, time=message.time)
+    store.eraser().overwrite(message.id, message.version, draft)
+    name = f"{message.id}@{message.version}"
+    store.eraser().bury(Stone("message", name, time, draft.digest))
+
+
+def _overwrite_node(store: Store, node: Node, cleaner: Cleaner, time: float) -> None:
+    clean = replace(
+        node,
+        texts={level: cleaner.text(text) for level, text in node.texts.items()},
+        topic=cleaner.text(node.topic),
+        hints=tuple(map(cleaner.text, node.hints)),
+    )
+    store.eraser().overwrite_node(clean)
+    pairs = [(s.message, s.version) for s in node.sources if s.message is not None]
+    digests = {(each.id, each.version): each.digest for each in store.read(pairs)}
+    store.eraser().bury(Stone("node", node.uid, time, node_digest(clean, digests)))
+
+
+def node_digest(node: Node, digests: Mapping[tuple[int, int], bytes]) -> bytes:
+    """What a node's texts and sources give: its uid, unless something in it was forgotten.
+
+    *digests*: of the (message, version) pairs among its sources.
+    """
+    return bytes.fromhex(uid_of(node, marks_of(node, digests)))
