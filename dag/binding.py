@@ -83,6 +83,8 @@ class Memo:
     """Order key and turn of the line's last message, if the list ends with it."""
     named: bool = False
     """Whether a row of the list has a uid of the host's."""
+    renamed: bool = False
+    """Whether the list before it may have had none: see :class:`matching.Uids`."""
     lifted: tuple[int, tuple[int, ...]] = (-1, ())
     """Place of the last summary row, and the messages that its frame left out and that stand behind it."""
 
@@ -131,8 +133,9 @@ class Run:
         stretches = self._stretches(start)
         uids = [name for s in stretches for probe in s.probes for name in probe.names]
         known = self.store.known(dict.fromkeys(uids)) if uids else {}
+        said = Uids(known, self.memo.named, self.memo.renamed)
         for stretch in stretches:
-            self._bind_stretch(stretch, Uids(known, self.memo.named), last=stretch is stretches[-1])
+            self._bind_stretch(stretch, said, last=stretch is stretches[-1])
         self._carry_ends(start)
         return IngestReport(**self.counts)
 
@@ -244,7 +247,7 @@ class Run:
 
     def _note(self, probe: Probe, entries: Sequence[Entry]) -> None:
         """Bind a row to the messages it is, and keep what is new about them."""
-        self.editions.name(probe, entries)
+        self.editions.name(probe, entries, renamed=self.memo.renamed)
         last = max(entry.seq for entry in entries)
         self.turn = max(self.turn, entries[-1].turn)
         version, revised = self.editions.note(probe, entries)

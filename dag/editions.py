@@ -50,11 +50,14 @@ class Editions:
             found.setdefault(message.id, []).append(decode(message.body))
         return [found[entry.id] for entry in entries]
 
-    def name(self, probe: Probe, entries: Sequence[Entry]) -> None:
-        """Take over a uid that the host gave since."""
+    def name(self, probe: Probe, entries: Sequence[Entry], *, renamed: bool) -> None:
+        """Take over a uid that the host gave since; *renamed*: also one beside that of another list."""
         uid = host_uid(probe.row)
-        if uid and uid != entries[0].uid and is_minted(entries[0].uid):
-            self.store.rename(self.line, entries[0].id, uid)
+        if uid and uid != entries[0].uid:
+            if is_minted(entries[0].uid):
+                self.store.rename(self.line, entries[0].id, uid)
+            elif renamed:
+                self.store.alias(entries[0].id, uid)
         for name in absorbed_uids(probe.row):
             self.store.alias(entries[-1].id, name)
 

@@ -25,6 +25,9 @@ from .redact import Redact
 
 __all__ = ["Binding", "Bound", "IngestReport", "Ledger"]
 
+_NAMED = "named"
+"""Kept for a session: whether the host gave uids in its last list. An upgrade gives them anew."""
+
 
 class Ledger:
     """Ingests the lists of one session; safe to use from several threads."""
@@ -85,12 +88,17 @@ class Ledger:
                 self._look_again()
             self._forget(start)
             known = self._known
+            named = self.store.recall(self.session.name, _NAMED) is True
+            self._memo.renamed = not named
             self._seen += map(_copy, rows[start:])
             run = Run(self.store, line, self._clean(rows, start), self._memo)
             report = run.bind()
+            messages = known + _messages(self._memo.bound[start:])
+            if messages and named != self._memo.named:
+                self.store.remember(self.session.name, _NAMED, self._memo.named)
             revision = self.store.revision(line)
         self._memo.end = run.end
-        self._known += _messages(self._memo.bound[start:])
+        self._known = messages
         self._revision = revision
         return replace(report, known=report.known + known)
 

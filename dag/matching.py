@@ -47,12 +47,16 @@ class Uids(NamedTuple):
     """Our number of every message that a uid in the rows names."""
     given: bool
     """Whether the host gives uids: then a row without one is none that has had one."""
+    renamed: bool = False
+    """Whether it may have given other ones than are known: the list before this one had none."""
 
     def allow(self, row: Row, entry: Entry) -> bool:
         """Whether the row may be that message: a host's uid is for ever."""
         uid = host_uid(row)
         if uid is None:
             return not (self.given or entry.withdrawn) or is_minted(entry.uid)
+        if self.renamed and uid not in self.numbers:
+            return True
         return is_minted(entry.uid) or self.numbers.get(uid) == entry.id
 
 

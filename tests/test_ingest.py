@@ -619,6 +619,39 @@ def test_what_is_merged_behind_our_rows_is_known_by_the_uid_that_the_host_noted(
     assert {"a" * 32, "b" * 32, "e" * 32} == {e.uid for e in ledger.store.tail(1, 3)}
 
 
+def test_an_upgrade_of_the_host_may_name_a_message_anew(store):
+    """A branch's copies get uids of their own then, and rows that an older host wrote again do."""
+    rows = talk(6)
+    parent = Ledger(store, store.open_session("p"))
+    parent.ingest(rows)
+    branch = Ledger(store, store.open_session("b", parent="p", relation="branch"))
+    branch.ingest([*rows, user("another way")])
+    named = [{**row, "message_uid": f"{n:032x}"} for n, row in enumerate(rows, 1)]
+    assert 0 == Ledger(store, parent.session).ingest(named).new
+    others = [{**row, "message_uid": f"{n:032x}"} for n, row in enumerate(rows, 101)]
+    own = user("another way", message_uid="a" * 32)
+    again = Ledger(store, branch.session)
+    assert 0 == again.ingest([*others, own]).new
+    assert 0 == Ledger(store, branch.session).ingest([*others, own]).new
+    assert 1 == len({*store.known([each[3]["message_uid"] for each in (named, others)]).values()})
+    assert 0 == Ledger(store, branch.session).ingest([*rows, user("another way")]).new
+    third = [{**row, "message_uid": f"{n:032x}"} for n, row in enumerate(rows, 201)]
+    assert 0 == Ledger(store, branch.session).ingest(third).new
+
+
+def test_the_same_words_under_another_uid_are_another_message(store):
+    """On a host that gives uids all along, also in the first list after a restart."""
+    rows = [{**row, "message_uid": f"{n:032x}"} for n, row in enumerate(talk(3), 1)]
+    session = store.open_session("s")
+    Ledger(store, session).ingest(rows)
+    said_again = [
+        *rows[:-2],
+        *({**row, "message_uid": f"{n:032x}"} for n, row in enumerate(rows[-2:], 50)),
+    ]
+    report = Ledger(store, session).ingest(said_again)
+    assert (2, 2) == (report.new, report.withdrawn)
+
+
 def test_a_list_restored_twice_is_not_doubled(ledger):
     """[S, tail, S, tail]: an older host after branch and resume."""
     out = list(passed(ledger, talk(30)).rows)
