@@ -301,7 +301,8 @@ class LCMEngine(ContextEngine):
 
     def record_timeout_failure(self, message: str = "", *args: Any, **kwargs: Any) -> None:
         """The host gave up waiting; what was made is found again the next time."""
-        _log.warning("the host gave up waiting for a compaction: %s", message)
+        said = hermes.redaction()(str(message))
+        _log.warning("the host gave up waiting for a compaction: %s", said)
 
     # tools
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..storage.errors import StoreError
+from ..storage.traces import trace_of
 
 __all__ = ["Failures", "said_by"]
 
@@ -57,7 +58,7 @@ class Failures:
         failure = self._standing.pop(key, None)
         if failure is None:
             failure = _Failure(said, of_store)
-            _log.error("lcm: %s failed: %s", what, said, exc_info=error)
+            _log.error("lcm: %s failed: %s\n%s", what, said, trace_of(error))
         else:
             _log.debug("lcm: %s failed again: %s", what, said)
         failure.doors[what] = None

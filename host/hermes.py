@@ -56,8 +56,9 @@ def config() -> Mapping[str, Any]:
         return {}
     try:
         found = load_config_readonly()
-    except Exception:  # a broken config.yaml is the host's to report
-        _log.warning("config.yaml could not be read; lcm uses its defaults", exc_info=True)
+    except Exception as error:  # a broken config.yaml is the host's to report
+        what = "config.yaml could not be read; lcm uses its defaults"
+        _log.warning("%s (%s)", what, type(error).__name__)  # its text may quote a key
         return {}
     return found if isinstance(found, Mapping) else {}
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..storage.errors import StoreError
+from ..storage.traces import trace_of
 from .answers import ToolError, to_json
 from .describe import describe
 from .desk import Desk
@@ -139,10 +140,10 @@ def call(desk: Desk, name: str, args: Any) -> str:
     except ToolError as error:
         return to_json({"error": error.error, "hint": error.hint})
     except StoreError as error:
-        _log.warning("%s could not read the store", name, exc_info=True)
+        _log.warning("%s could not read the store\n%s", name, trace_of(error))
         return failure(str(error), "The conversation goes on. `hermes lcm doctor` says what to do.")
     except Exception as error:  # the agent loop must not meet an exception of ours
-        _log.exception("%s failed", name)
+        _log.error("%s failed\n%s", name, trace_of(error))
         return failure(
             f"{name} failed: {type(error).__name__}.",
             "This is a fault of lcm; the log has its traceback.",
