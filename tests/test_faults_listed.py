@@ -24,7 +24,6 @@ UNFINISHED = {
     "summarizer failure",
     "search syntax & recall",
     "CJK & unicode",
-    "storage growth & payloads",
     "secrets",
     "migration & corruption",
     "host integration & install",
