@@ -81,7 +81,7 @@ def test_rotation_makes_sessions_and_in_place_does_not(request, played):
 
 
 def test_every_message_is_stored_exactly_once_and_whole(played):
-    """What was said on the wire comes back out of the store: nothing more, nothing less."""
+    """ING-01, ING-02, DED-12: What was said on the wire comes back out of the store: nothing more, nothing less."""
     users = [turn.user for turn in story.turns()]
     assert difference(said(played.requests, users), stored(played.store["messages"])) == NOTHING
 
@@ -99,7 +99,7 @@ def test_every_row_that_was_ever_in_the_list_is_stored(played):
 
 
 def test_every_list_that_reached_the_model_is_valid(played):
-    """Calls and results are paired and roles alternate, in every request."""
+    """PAIR-01, PAIR-02, PAIR-08: Calls and results are paired and roles alternate, in every request."""
     faults = [(n, faults_of(r.messages)) for n, r in enumerate(played.requests)]
     assert not [pair for pair in faults if pair[1]]
 
@@ -141,6 +141,6 @@ def test_verify_accounts_for_every_message(played):
 
 
 def test_identical_messages_stay_apart(played):
-    """Three times 'ok' are three messages."""
+    """DED-03: Three times 'ok' are three messages."""
     oks = Counter(key_of(entry) for entry in played.store["messages"])["user", "ok", ""]
     assert oks == sum(turn.user == "ok" for turn in story.turns()) == 3
