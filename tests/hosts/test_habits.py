@@ -68,7 +68,7 @@ def test_every_session_has_our_engine(lived):
 
 
 def test_everything_said_is_found_exactly_once(lived):
-    """DED-07, LIFE-01, LIFE-05: Withdrawn, retried, compacted, branched: each user's text is one message of the store."""
+    """DED-07, LIFE-01, LIFE-05: withdrawn, retried, compacted, branched: each text is one message."""
     _, read, _ = lived
     found = next(iter(read.values()))["found"]
     users = {
