@@ -102,7 +102,7 @@ def write(
         uid, role, body, text, key, digest, time, tokens, tool = draft
         skeleton, refs = (body, None) if len(body) <= payloads.LARGE else stow(sql, body)
         name = pack_uid(uid)
-        check = seal(number, name, role, time, 1, digest, key, tokens, tool)
+        check = seal(number, name, role, time, 1, digest, key, tokens, tool, refs)
         rows.append((number, name, role, time, digest, key, tokens, tool, skeleton, refs, check))
         placed.append((line, seq, number, turn, seal(line, seq, number, turn, 0)))
         texts.append((number, text))

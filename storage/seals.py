@@ -19,8 +19,8 @@ __all__ = ["CALL", "SEALED", "prepare", "reseal", "seal"]
 SEALED: Final[dict[str, tuple[str, ...]]] = {
     "lines": ("line", "base"),
     "sessions": ("name", "line", "parent", "relation", "created"),
-    "messages": ("id", "uid", "role", "time", "version", "digest", "key", "tokens", "tool"),
-    "versions": ("id", "message", "version", "digest", "key"),
+    "messages": ("id", "uid", "role", "time", "version", "digest", "key", "tokens", "tool", "refs"),
+    "versions": ("id", "message", "version", "digest", "key", "refs"),
     "aliases": ("uid", "message"),
     "entries": ("line", "seq", "message", "turn", "withdrawn"),
     "nodes": ("id", "uid", "kind", "line", "source_key", "depth", "degraded", "time", "data"),

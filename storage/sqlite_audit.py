@@ -38,8 +38,8 @@ _NAMES: Final = {
 _ROWS: Final = {
     "lines": "its base, the line it was branched from",
     "sessions": "its line, parent or time",
-    "messages": "its uid, role, time, version, key or size",
-    "versions": "the number, version or key of an earlier version",
+    "messages": "its uid, role, time, version, key, size or references",
+    "versions": "the number, version, key or references of an earlier version",
     "aliases": "the message that this other name of it leads to",
     "entries": "its place on a line: order, turn, or whether it is withdrawn",
     "nodes": "its kind, line, depth, time, texts or the like",
