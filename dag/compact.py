@@ -185,7 +185,7 @@ class _Work:
             rows, changed=False, before=before, after=before, reason="there is nothing to compact"
         )
         live = self.scene.live
-        cut = choose_cut([each.row for each in live], self.scene.tokens, budget)
+        cut = self._cut(budget)
         top, lifted = self._nodes(cut, budget, squash=squash)
         kept = self._kept(cut)
         systems = [each.row for each in live[: cut.keep_from] if is_system(each.row)]
@@ -200,7 +200,8 @@ class _Work:
             if kept and kept[0].get("role") == "user":
                 ours.append(filler_row())
             result = [*systems, *ours, *kept]
-        if not cut.stubs and (frame is None or self._is_shown(frame)):
+        shown = self.scene.frame
+        if not cut.stubs and (frame is None or (shown and frame.uid == shown.uid)):
             return unchanged
         after = sum(map(size_of, result))
         if after >= before:
@@ -213,8 +214,12 @@ class _Work:
             result, changed=True, before=before, after=after, rows_before=len(rows), frame=frame
         )
 
-    def _is_shown(self, frame: Node) -> bool:
-        return self.scene.frame is not None and frame.uid == self.scene.frame.uid
+    def _cut(self, budget: Budget) -> Cut:
+        live = self.scene.live
+        rows = [each.row for each in live]
+        cut = choose_cut(rows, self.scene.tokens, budget, lambda index: live[index].speaks)
+        named = all(live[index].bound.messages for index in cut.stubs)
+        return cut if named else replace(cut, stubs={})  # a row of ours has no name of its own
 
     # rows
 
@@ -300,7 +305,7 @@ class _Work:
         """(nodes shown now, sources of new leaves, lifted messages, their last order key)."""
         scene = self.scene
         placed = self._placed(cut)
-        raised = self._ids(cut.lifted) if cut.lifted is not None else ()
+        raised = self.scene.live[cut.lifted].bound.messages if cut.lifted is not None else ()
         entries = [each for each in self._span(placed, cut) if each.id not in raised]
         items = [Item(entry=entry) for entry in entries]
         before = scene.frame.lifted if scene.frame else ()

@@ -8,7 +8,7 @@ earlier turns that no strict provider takes: those are compacted first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -37,11 +37,20 @@ class Cut:
     """Rows that are shown in part: index, and the tokens that their text may have."""
 
 
-def choose_cut(rows: Sequence[Any], tokens: Sequence[int], budget: Budget) -> Cut:
-    """Where to cut *rows*, whose sizes are *tokens*; ``Cut(0)`` if all of it stays."""
+def choose_cut(
+    rows: Sequence[Any],
+    tokens: Sequence[int],
+    budget: Budget,
+    speaks: Callable[[int], bool] | None = None,
+) -> Cut:
+    """Where to cut *rows*, whose sizes are *tokens*; ``Cut(0)`` if all of it stays.
+
+    *speaks* says of an index whether a person spoke there, where more is known than the rows tell.
+    """
     pairs = partners(rows)
     crossing = crossed(pairs, len(rows))
-    starts = _newest_turns(rows, crossing)  # from the end: an old list is long, its tail is not
+    speaks = speaks or (lambda index: not is_system(rows[index]) and starts_turn(rows[index]))
+    starts = _newest_turns(crossing, speaks)  # from the end: an old list is long, its tail is not
     newest = next(starts, None)
     stubs = {} if newest is None else _user_stub(rows, tokens, newest, budget)
     best: int | None = None
@@ -59,11 +68,10 @@ def choose_cut(rows: Sequence[Any], tokens: Sequence[int], budget: Budget) -> Cu
     return _inside(rows, sizes, crossing, newest, budget, stubs)
 
 
-def _newest_turns(rows: Sequence[Any], crossing: Sequence[bool]) -> Iterator[int]:
+def _newest_turns(crossing: Sequence[bool], speaks: Callable[[int], bool]) -> Iterator[int]:
     """Indexes of the rows with which a person's turn begins, the newest first."""
-    for index in range(len(rows) - 1, -1, -1):
-        row = rows[index]
-        if not crossing[index] and isinstance(row, dict | Mapping) and starts_turn(row):
+    for index in range(len(crossing) - 1, -1, -1):
+        if not crossing[index] and speaks(index):
             yield index
 
 

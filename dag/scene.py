@@ -10,6 +10,7 @@ from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Node
 from .ingest import Binding, Bound
+from .messages import starts_turn
 from .tokens import count_message
 
 __all__ = ["Live", "Scene", "scene_of", "size_of"]
@@ -20,6 +21,14 @@ class Live(NamedTuple):
 
     row: Any
     bound: Bound
+
+    @property
+    def speaks(self) -> bool:
+        """Whether a person spoke: also where a host's own flag stays on the row that it merged them into."""
+        row, bound = self
+        if not bound.messages or row.get("role") != "user":
+            return False
+        return starts_turn(row) or len(bound.messages) > 1 or bound.version > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +56,25 @@ def scene_of(store: Store, binding: Binding, sizes: Sequence[int]) -> Scene:
     shown = [bound.frame == frame.uid if frame else True for bound in binding.bound]
     at = shown.index(True) if True in shown else 0
     last = {each.messages: n for n, each in enumerate(binding.bound) if each.messages}
+    asked = _asked_again(binding, at)
     live, tokens = [], []
     for n, (row, bound) in enumerate(zip(binding.rows, binding.bound, strict=True)):
-        if bound.kind == "system" or (bound.messages and n >= at and last[bound.messages] == n):
-            ours = bound.frame or (isinstance(row, dict) and row.get("_compressed_summary"))
+        stays = n >= at and last[bound.messages] == n if bound.messages else n == asked
+        if stays or bound.kind == "system":
+            ours = bound.messages and (
+                bound.frame or (isinstance(row, dict) and row.get("_compressed_summary"))
+            )
             alone = _alone(store, bound) if ours else row
             live.append(Live(alone, bound))
             tokens.append(sizes[n] if alone is row else count_message(alone))
     return Scene(frame, top, tuple(live), tuple(tokens), max(binding.ends, default=0))
+
+
+def _asked_again(binding: Binding, at: int) -> int | None:
+    """Place of a row of ours that a person has just sent again: it stays, for it waits for an answer."""
+    last = len(binding.bound) - 1
+    ours = last > at and binding.bound[last].kind == "frame"
+    return last if ours else None
 
 
 def _alone(store: Store, bound: Bound) -> Any:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 
 import pytest
+from lcm.dag.compact import PassRequest, compact
 from lcm.dag.ingest import IngestReport, Ledger
+from lcm.dag.settings import Settings
+from lcm.dag.validity import new_faults
 from lcm.storage import open_store
 from lcm.storage.canon import decode
 
@@ -169,3 +172,49 @@ def test_a_row_without_a_uid_among_rows_that_have_one_is_new(ledger):
     ledger.ingest([*rows, user("ok", message_uid="3" * 32), said("fine", message_uid="4" * 32)])
     report = again(ledger).ingest([*rows, user("ok"), said("so be it")])
     assert IngestReport(new=2, known=2, withdrawn=2) == report
+
+
+# rows that a pass must not take for something else
+
+
+def talk(turns, first=1):
+    return [
+        row
+        for n in range(first, first + turns)
+        for row in (user(f"question {n}: " + "why " * 60), said(f"answer {n}: " + "because " * 60))
+    ]
+
+
+def passed(ledger, rows, window=4000):
+    """*rows* after a pass that a window of so many tokens forces."""
+    _, binding = ledger.bind(rows)
+    request = PassRequest(Settings(), window, 3000, None, force=True, stamp=False)
+    return compact(ledger.store, ledger.session.line, binding, request)
+
+
+def test_a_summary_sent_again_waits_for_its_answer(ledger):
+    """It is still ours and no message; a pass keeps it as the newest row, and three turns in front of it."""
+    out = list(passed(ledger, talk(30)).rows)
+    rows = [*out, *talk(10, first=40), user(out[0]["content"])]
+    assert 20 == ledger.ingest(rows).new
+    outcome = passed(ledger, rows, window=8000)
+    assert rows[-1] == outcome.rows[-1]
+    assert talk(3, first=47) == list(outcome.rows)[-7:-1]
+    assert [] == new_faults(rows, outcome.rows)
+    answered = [*outcome.rows, said("That is the summary."), *talk(10, first=60)]
+    assert 21 == again(ledger).ingest(answered).new
+    result = passed(ledger, answered).rows
+    assert rows[-1] not in result
+    assert 0 == again(ledger).ingest(list(result)).new
+    assert [*talk(30), *talk(10, first=40), *answered[-21:]] == stored(ledger)
+
+
+def test_a_person_who_speaks_in_a_row_of_the_host_is_the_newest(ledger):
+    """The older host merges a person's words behind its own row and leaves its flag on it."""
+    flagged = user("todo: 1", _todo_snapshot_synthetic=True)
+    rows = [*talk(12), flagged, user("what about the lamp?")]
+    ledger.ingest(rows)
+    whole = user("todo: 1\n\nwhat about the lamp?", _todo_snapshot_synthetic=True)
+    steps = [said("working " * 300), said("still working " * 300), said("and on " * 500)]
+    result = passed(ledger, [*rows[:-2], whole, *steps]).rows
+    assert whole in result
