@@ -36,6 +36,7 @@ INDEX, PERMISSIONS = "index", "permissions"
 """Names of the checks whose faults can be repaired without asking anybody."""
 
 _OWN_FOLDER: Final = "lcm"
+_BESIDE: Final = ("-wal", "-shm", "-lock")
 _LEAST_FREE: Final = 100_000_000
 #: A WAL that big was not emptied for a long time.
 _LARGE_WAL: Final = 64_000_000
@@ -88,6 +89,10 @@ def check_database(path: Path, looking: Callable[[str], None]) -> Iterator[Check
         yield from _unseen(path, error)
         return
     ours = file is None
+    barred = _barred(path, file)
+    if barred:
+        yield barred
+        return
     if file is not None and stat.S_ISDIR(file.st_mode):
         yield wrong("database", f"{path} is a folder, not a database.", _ANOTHER)
     elif not _size(path):
@@ -96,7 +101,8 @@ def check_database(path: Path, looking: Callable[[str], None]) -> Iterator[Check
         found = list(_inside(path, looking))
         yield from found
         ours = found[0].state == "ok"
-    yield from _permissions(path, file, ours=ours)
+    if ours and os.name == "posix":
+        yield _privacy(path)
     yield _space(path)
     if file is not None:
         yield from _lock(path)
@@ -140,40 +146,43 @@ def _no_file(path: Path) -> Check:
     return note("database", f"There is none at {path} yet.", "It begins with the first turn.")
 
 
-def _permissions(path: Path, file: os.stat_result | None, *, ours: bool) -> Iterator[Check]:
-    """Whether we may write, and nobody else may read. Of a file that is not ours the first alone."""
-    folder, beside = path.parent, [] if file is None else [path]
-    barred = [each for each in beside if not os.access(each, os.R_OK | os.W_OK)]
-    barred += [] if os.access(folder, os.W_OK | os.X_OK) else [folder]
-    if barred:
-        names = " and ".join(map(str, barred))
-        how = f"chmod u+rwX {names} (or, where it belongs to another user: sudo chown -R $(id -un) {folder})"
-        remedy = (
-            f"Give the user that runs Hermes write access: {how}. Until then nothing is stored."
-        )
-        yield wrong(PERMISSIONS, f"{names} cannot be written.", remedy)
-        return
-    if os.name != "posix" or not ours:
-        return
-    # A folder that somebody chose may hold other things, which are not ours to close.
-    private = [folder, *beside] if folder.name == _OWN_FOLDER else beside
-    seen_by_all = [each for each in private if each.stat().st_mode & 0o077]
-    if seen_by_all:
-        names = " and ".join(map(str, seen_by_all))
-        said = (
-            f"Others on this machine may read {names}: it holds all that was said, word for word."
-        )
-        how = f"chmod go= {names}"
-        yield wrong(PERMISSIONS, said, f"{how}, or `hermes lcm doctor --fix`.", fixable=True)
-    else:
-        yield good(PERMISSIONS, "only its owner can read it")
+def _barred(path: Path, file: os.stat_result | None) -> Check | None:
+    """What may not be read and written by who asks; None if nothing."""
+    beside = (
+        [] if file is None else [path, *(path.with_name(f"{path.name}{end}") for end in _BESIDE)]
+    )
+    barred = [each for each in beside if each.exists() and not os.access(each, os.R_OK | os.W_OK)]
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        barred.append(path.parent)
+    if not barred:
+        return None
+    names = " and ".join(map(str, barred))
+    how = f"chmod u+rwX {' '.join(map(str, barred))}"
+    who = f"sudo chown -R $(id -un) {path.parent}"
+    remedy = (
+        f"Give the user that runs Hermes write access: {how}; where it is another user's: {who}."
+    )
+    return wrong(PERMISSIONS, f"{names} cannot be read and written; nothing is stored.", remedy)
+
+
+def _private(path: Path) -> list[Path]:
+    """What nobody else may read: a folder that somebody chose may hold other things, and is not ours to close."""
+    return [path.parent, path] if path.parent.name == _OWN_FOLDER else [path]
+
+
+def _privacy(path: Path) -> Check:
+    seen = [each for each in _private(path) if each.exists() and each.stat().st_mode & 0o077]
+    if not seen:
+        return good(PERMISSIONS, "only its owner can read it")
+    said = f"Others on this machine may read {' and '.join(map(str, seen))}: all that was said is in there."
+    how = f"chmod go= {' '.join(map(str, seen))}"
+    return wrong(PERMISSIONS, said, f"{how}, or `hermes lcm doctor --fix`.", fixable=True)
 
 
 def close_to_others(path: Path) -> list[str]:
     """Take the rights of others from the file and, if it is its own, the folder; says from which."""
-    private = [path.parent, path] if path.parent.name == _OWN_FOLDER else [path]
     changed = []
-    for each in private:
+    for each in _private(path):
         mode = stat.S_IMODE(each.stat().st_mode)
         if mode & 0o077:
             each.chmod(mode & 0o700)  # by its name: to open it would drop SQLite's locks

@@ -29,7 +29,7 @@ from .errors import (
     StoreMissing,
     StoreTooNew,
 )
-from .migrations import APPLICATION_ID, MIGRATIONS
+from .migrations import APPLICATION_ID, MIGRATIONS, TABLES
 from .seals import prepare
 from .translation import is_damage, is_obstacle, translated
 
@@ -83,6 +83,7 @@ class Connection:
         self._obstacle = False
         self._damage: tuple[int, ...] | None = None
         """What the file looked like when it was found to be damaged: nothing is written to it since."""
+        self._why = "is damaged"
         with translated(str(path)):
             self._lock_file = self._prepare(create=create)
             try:
@@ -93,6 +94,7 @@ class Connection:
             self._close = weakref.finalize(self, _shut, self.sql, self._lock_file)
             try:
                 self._file = _identity(self.path)
+                self._obstacle = not _may_write(self.path)
                 with _alone(self._lock_file):
                     self._set_up()
             except BaseException:
@@ -136,6 +138,7 @@ class Connection:
 
     def _connect(self) -> sqlite3.Connection:
         new = not self.path.exists()
+        _free(self.path)
         before = os.umask(0o077) if new else None
         try:
             sql = sqlite3.connect(
@@ -183,6 +186,9 @@ class Connection:
         sql.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         if self._migrations.pending(db):
             self._migrate(db)
+        elif lacking := TABLES.difference(db.table_names()):
+            self._damage = _looks(self.path)  # what is left may be read
+            self._why = f"lacks the table {min(lacking)}"
 
     def _migrate(self, db: Database) -> None:
         """All steps in one transaction: a database is at one schema or at another, never between."""
@@ -227,7 +233,7 @@ class Connection:
             if self.depth == 0:
                 if self._damage is not None:
                     raise StoreDamaged(
-                        f"{self.path} is damaged, and nothing more is written to it. "
+                        f"{self.path} {self._why}, and nothing more is written to it. "
                         "`hermes lcm doctor` says what to do.",
                         str(self.path),
                     )
@@ -318,6 +324,19 @@ def _size(name: str) -> int:
         return os.stat(name).st_size  # noqa: PTH116
     except FileNotFoundError:
         return 0
+
+
+def _may_write(path: Path) -> bool:
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _free(path: Path) -> None:
+    """Give SQLite's own files the write access that they lack if they were made while the database was read-only."""
+    if os.access(path, os.W_OK):
+        for name in (f"{path}-wal", f"{path}-shm"):
+            if not os.access(name, os.W_OK):
+                with contextlib.suppress(OSError):  # it is not there, or not ours
+                    os.chmod(name, 0o600)  # noqa: PTH101
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from sqlite_utils import Database
 
 from . import fts
 from .errors import StoreError
-from .migrations import APPLICATION_ID, INDEXES, MIGRATIONS
+from .migrations import APPLICATION_ID, MIGRATIONS, TABLES
 from .reading import read_only
 from .seals import prepare
 from .translation import translated
@@ -112,14 +112,4 @@ def _schema(sql: sqlite3.Connection, tables: set[str], seen: Examination) -> Non
     seen.newer = tuple(sorted(applied - {each.name for each in MIGRATIONS._migrations}))  # noqa: SLF001
     seen.pending = tuple(migration.name for migration in MIGRATIONS.pending(db))
     if not (seen.newer or seen.pending):
-        wanted = {name for name in _wanted() if not name.startswith(tuple(INDEXES))}
-        seen.missing = tuple(sorted(wanted - tables))
-
-
-def _wanted() -> set[str]:
-    """The tables of a new database."""
-    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as sql:
-        prepare(sql)
-        MIGRATIONS.apply(Database(sql, execute_plugins=False))
-        rows = sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    return {name for (name,) in rows}
+        seen.missing = tuple(sorted(TABLES - tables))

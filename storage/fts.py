@@ -93,7 +93,9 @@ def _guarded(sql: sqlite3.Connection, statement: str, rows: Sequence[tuple[int, 
     sql.execute("SAVEPOINT search_index")
     try:
         sql.executemany(statement, rows)
-        sql.execute("SAVEPOINT written")  # the index writes now, not at a release that cannot be undone
+        sql.execute(
+            "SAVEPOINT written"
+        )  # the index writes now, not at a release that cannot be undone
     except sqlite3.DatabaseError as error:
         sql.execute("ROLLBACK TO search_index")
         _mark(sql, error)
@@ -127,11 +129,20 @@ def working(sql: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorname in ("SQLITE_BUSY", "SQLITE_LOCKED"):
+        if error.sqlite_errorname in ("SQLITE_BUSY", "SQLITE_LOCKED") or _of_log(error):
             raise
-        with contextlib.suppress(sqlite3.DatabaseError):  # a file that cannot be written
-            _mark(sql, error)
+        if (
+            error.sqlite_errorname != "SQLITE_CORRUPT"
+        ):  # that may be any page: nothing is written then
+            with contextlib.suppress(sqlite3.DatabaseError):  # a file that cannot be written
+                _mark(sql, error)
         raise StoreIndexBroken(_BROKEN) from error
+
+
+def _of_log(error: sqlite3.Error) -> bool:
+    """Whether what is missing is no index."""
+    text = str(error)
+    return "no such table" in text and not any(name in text for name in INDEXES)
 
 
 def check(sql: sqlite3.Connection) -> dict[str, str]:

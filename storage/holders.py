@@ -19,7 +19,7 @@ _LOCKS = Path("/proc/locks")
 def writers(path: Path) -> list[int] | None:
     """Process ids that hold the write lock or the lock file; None where that cannot be known."""
     try:
-        lines = _LOCKS.read_text("ascii").splitlines()
+        lines = _LOCKS.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return None
     wanted = {

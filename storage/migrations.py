@@ -7,14 +7,15 @@ translation. A uid of 32 hex characters is kept as 16 bytes, any other as text.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from sqlite_utils import Migrations
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
-__all__ = ["APPLICATION_ID", "INDEXES", "MIGRATIONS"]
+__all__ = ["APPLICATION_ID", "INDEXES", "MIGRATIONS", "TABLES"]
 
 #: "LCM1" in the file's header: says whose database this is.
 APPLICATION_ID = 0x4C434D31
@@ -135,6 +136,10 @@ CREATE TABLE forgotten (       -- what was taken out on request: see storage.for
     PRIMARY KEY (kind, name)
 ) WITHOUT ROWID;
 """
+
+
+TABLES: Final = frozenset(re.findall(r"CREATE TABLE (\w+)", _TABLES))
+"""What every database has, search indexes left out: a file without one of them is damaged."""
 
 
 @MIGRATIONS()

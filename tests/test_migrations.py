@@ -24,7 +24,7 @@ from lcm.storage import open_store
 from lcm.storage.connection import Connection
 from lcm.storage.errors import StoreError, StoreTooNew
 from lcm.storage.examine import examine
-from lcm.storage.migrations import MIGRATIONS
+from lcm.storage.migrations import MIGRATIONS, TABLES
 from sqlite_utils import Migrations
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -114,6 +114,8 @@ def test_the_newest_schema_is_frozen(tmp_path):
         contextlib.closing(sqlite3.connect(tmp_path / "frozen.db")) as old,
     ):
         assert made_by(new) == made_by(old), "run scripts/run.py scripts.freeze_schema"
+    made = {name for name in column_map(tmp_path / "new.db") if "_index" not in name}
+    assert {name for name in made if not name.startswith(("sqlite_", "_sqlite_"))} == TABLES
 
 
 def test_there_are_no_triggers(tmp_path):
