@@ -61,7 +61,7 @@ _TOKENS: Final = (
 _BEGIN: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _END: Final = re.compile(r"-----END (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 #: What follows a beginning without an end: a key that was cut. Real and escaped line breaks.
-_KEY_BODY: Final = re.compile(r"(?:[A-Za-z0-9+/=:\s]|\\[nr]){0,20000}")
+_KEY_BODY: Final = re.compile(r"(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{16,100}+)*+")
 
 _KEY_LINE: Final = re.compile(r"[A-Za-z0-9+/=]{16,100}\r?")
 _KEY_END: Final = re.compile(r"[A-Za-z0-9+/=]{1,100}\r?")
@@ -274,13 +274,14 @@ def _value(text: str, found: re.Match[str]) -> tuple[int, int] | None:
     quote, gap, password = found["open"], found["gap"], found["password"] or ""
     value = _form(quote).match(text, found.end())
     word = "" if value is None else value[0] if quote else value[0].rstrip(".:!?")
-    if value is None or not word or _PLACEHOLDER.fullmatch(word):
+    said = gap.strip().lower() == "is"
+    if value is None or not _is_secret(word, password=bool(password), said=said):
+        return None
+    if _PLACEHOLDER.fullmatch(word):
         return None
     line = before.rpartition("\n")[2] + (password or found["key"])
     of_env = gap == "=" and _LINE_NAME.fullmatch(line) and line[-3:] != "PWD"
     if not quote and not of_env and _is_code(word, text[value.end() : value.end() + 1]):
-        return None
-    if not _is_secret(word, password=bool(password), said=gap.strip().lower() == "is"):
         return None
     return value.start(), value.start() + len(word)
 
