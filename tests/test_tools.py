@@ -115,7 +115,7 @@ def hit(desk, query, **args):
     ],
 )
 def test_grep_finds_it(desk, query, expected):
-    """Words, names, paths, codes, parts of words, typos, other scripts (SRCH-01, UNI-01 to UNI-05)."""
+    """Words, names, paths, codes, parts of words, typos, other scripts."""
     assert any(expected in snippet for snippet in hit(desk, query))
 
 
@@ -155,7 +155,7 @@ def test_reasoning_and_arguments_are_searchable(desk):
 
 
 def test_an_empty_query_says_what_to_do(desk):
-    """SRCH-08."""
+    """SRCH-08: an answer that says what to look for."""
     for query in ("", "   ", "\u3000"):
         assert "hint" in ask(desk, "lcm_grep", query=query)
 
@@ -271,7 +271,7 @@ def test_scope_is_the_session_unless_all_is_asked_for(desk):
 
 
 def test_unknown_arguments_are_named(desk):
-    """UX-05."""
+    """UX-05: what a tool does not know is in its answer."""
     assert ["session_scope"] == ask(desk, "lcm_grep", query="zebra", session_scope="x")[
         "ignored_arguments"
     ]
