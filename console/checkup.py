@@ -207,8 +207,11 @@ def _size(path: Path) -> int:
 
 
 def _inside(path: Path, looking: Callable[[str], None]) -> Iterator[Check]:
-    from ..storage.examine import examine, sqlite_version
-
+    try:
+        from ..storage.examine import examine, sqlite_version
+    except ImportError as error:
+        yield note("database", f"{path} is there; without {error.name} nobody can look into it.")
+        return
     try:
         seen = examine(path, looking)
     except StoreMissing as error:

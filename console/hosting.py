@@ -6,8 +6,8 @@ and its log are read. Both see the same checks.
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
-import json
 import os
 import re
 import shutil
@@ -24,13 +24,14 @@ from .checkup import Check, good, note, wrong
 __all__ = ["Hosting", "check_host", "check_settings", "inside", "outside"]
 
 NAME: Final = "lcm"
-_NEEDED: Final = {
-    "networkx": "networkx",
-    "rapidfuzz": "rapidfuzz",
-    "rich": "rich",
-    "sqlite_utils": "sqlite-utils",
-    "yaml": "pyyaml",
-}
+#: Module, package and oldest version of what pyproject.toml asks for.
+_NEEDED: Final = (
+    ("networkx", "networkx", "3.2"),
+    ("rapidfuzz", "rapidfuzz", "3.9"),
+    ("rich", "rich", "13"),
+    ("sqlite_utils", "sqlite-utils", "4"),
+    ("yaml", "pyyaml", "6"),
+)
 #: Bytes at the end of the log that are looked at.
 _LOG_TAIL: Final = 4_000_000
 _SERVED: Final = re.compile(
@@ -229,10 +230,28 @@ _AS_PACKAGE: Final = (
     "import importlib.metadata as m; found = m.entry_points(group='hermes_agent.plugins');"
     "print('lcm' if any(e.name == 'lcm' for e in found) else '')"
 )
-_MISSING: Final = (
-    "import importlib.util as u, json, sys;"
-    "print(json.dumps([name for name in sys.argv[1:] if u.find_spec(name) is None]))"
-)
+#: What :func:`_version` says, asked of another Python.
+_VERSION: Final = """
+import importlib.metadata as m, importlib.util as u, sys
+for module, package in (each.split("=") for each in sys.argv[1:]):
+    try:
+        print(m.version(package))
+    except m.PackageNotFoundError:
+        print("?" if u.find_spec(module) else "-")
+"""
+
+
+def _version(module: str, package: str) -> str:
+    """The version of a package in this Python; ``?`` where only its module is there, ``-`` where nothing is."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "?" if importlib.util.find_spec(module) else "-"
+
+
+def _suffices(found: str, least: str) -> bool:
+    numbers = [tuple(map(int, re.findall(r"\d+", each)[:3])) for each in (found, least)]
+    return found == "?" or (found != "-" and numbers[0] >= numbers[1])
 
 
 def _asked(python: str, code: str, *words: str) -> str | None:
@@ -254,21 +273,26 @@ def _asked(python: str, code: str, *words: str) -> str | None:
 def _dependencies(host: Hosting) -> Check:
     python = host.python or sys.executable
     if python == sys.executable:
-        missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+        found = [_version(module, package) for module, package, _ in _NEEDED]
     else:
-        told = _asked(python, _MISSING, *_NEEDED)
+        told = _asked(python, _VERSION, *(f"{module}={package}" for module, package, _ in _NEEDED))
         if told is None:
             said = f"{python}, which runs Hermes, could not be asked what it has."
             return note("dependencies", said, f"Ask it: {python} -m pip list")
-        missing = json.loads(told)
+        found = told.split()
     who = (
         python
         if host.python
-        else f"{python} (whether it runs Hermes is not known: no `hermes` on PATH)"
+        else f"{python} (no `hermes` on PATH: whether that runs it is not known)"
     )
-    if not missing:
+    lacking = [
+        f'"{package}>={least}"'
+        for (_, package, least), version in zip(_NEEDED, found, strict=True)
+        if not _suffices(version, least)
+    ]
+    if not lacking:
         return good("dependencies", f"all there for {who}")
-    packages = " ".join(_NEEDED[name] for name in missing)
+    packages = " ".join(lacking)
     said = (
         f"{packages} missing for {who}: the plugin cannot load, and Hermes uses its own compressor."
     )

@@ -14,6 +14,7 @@ import shutil
 import sys
 import time as clock
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ def grid(rows: list[tuple[str, str]]) -> RenderableType:
 @contextlib.contextmanager
 def progress(title: str) -> Iterator[Progress]:
     """Say on standard error how far something is, from the first second on."""
-    report = _bar(title) if sys.stderr.isatty() else _signs(title)
+    drawn = sys.stderr.isatty() and find_spec("rich") is not None
+    report = _bar(title) if drawn else _signs(title)
     with report as show:
         yield show
 
