@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..dag.descent import descends
 from ..dag.ingest import Ledger
-from ..dag.messages import KEY_BYTES, host_uid, is_system, key_of
-from ..dag.renderer import HEAD
 from ..dag.settings import Settings
 from ..storage import open_store
 from ..storage.errors import StoreMissing
@@ -31,9 +30,7 @@ __all__ = ["Sessions"]
 
 _log = logging.getLogger(__name__)
 
-#: Rows of a list, and stored messages of a parent, that are compared for evidence.
-_EVIDENCE = 400
-_HEAD = 6
+#: Sessions of one conversation that are asked for in the host's database.
 _MOST_ANCESTORS = 64
 
 
@@ -139,7 +136,7 @@ class Sessions:
     def _adopt(self, store: Store, name: str, rows: Sequence[Any], session_db: Any) -> Session:
         parent = hermes.parent_of(session_db, name)
         source = store.session(parent.name) if parent else None
-        if parent is None or source is None or not _descends(store, source, rows):
+        if parent is None or source is None or not descends(store, source.line, rows):
             return store.open_session(name)
         relation = "rotation" if parent.rotated else "branch"
         _log.info("session %s goes on from %s (%s)", name, parent.name, relation)
@@ -168,18 +165,3 @@ def _ancestors(session_db: Any, name: str) -> list[str]:
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _descends(store: Store, parent: Session, rows: Sequence[Any]) -> bool:
-    """Whether the list begins with what the parent's line holds: a message, or a summary of ours."""
-    talk = [row for row in rows if not is_system(row)]
-    if not talk:
-        return False
-    first = talk[0]
-    if str(first.get("content", "")).startswith(HEAD[:40]):
-        return True
-    if (uid := host_uid(first)) and (number := store.known([uid]).get(uid)):
-        return bool(store.placed(parent.line, [number]))
-    stored = {entry.key[:KEY_BYTES] for entry in store.entries(parent.line)[:_EVIDENCE]}
-    head = talk[:_HEAD]  # a host may have changed some of them when it restored them
-    return 2 * sum(key_of(row)[:KEY_BYTES] in stored for row in head) >= len(head)

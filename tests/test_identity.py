@@ -6,6 +6,7 @@ import copy
 
 import pytest
 from lcm.dag.compact import PassRequest, compact
+from lcm.dag.descent import descends
 from lcm.dag.ingest import IngestReport, Ledger
 from lcm.dag.settings import Settings
 from lcm.dag.validity import new_faults
@@ -218,3 +219,19 @@ def test_a_person_who_speaks_in_a_row_of_the_host_is_the_newest(ledger):
     steps = [said("working " * 300), said("still working " * 300), said("and on " * 500)]
     result = passed(ledger, [*rows[:-2], whole, *steps]).rows
     assert whole in result
+
+
+# branches
+
+
+def test_a_branch_that_begins_with_folds_and_notes_is_a_branch(store):
+    """What the parent has apart stands in the branch's list in one row, stripped and with a note."""
+    parent = Ledger(store, store.open_session("parent"))
+    parent.ingest(
+        [said("one of three"), said("  two of three\n"), said("three of three"), user("q")]
+    )
+    line = parent.session.line
+    assert descends(store, line, [said("one of three\ntwo of three\nthree of three")])
+    assert descends(store, line, [said("one of three\n\n[note]\n\ntwo of three"), user("else")])
+    assert not descends(store, line, [user("a task of its own"), said("done, as it was asked for")])
+    assert not descends(store, line, [])
