@@ -14,10 +14,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
+from ..dag.erase import eraser
 from ..dag.messages import draft_of, is_minted, key_of
 from ..dag.nodes import asked_for, marks_of, uid_of
+from ..dag.redact import Redact, each_string
 from ..storage.archive import Placed
-from ..storage.canon import decode, digest
+from ..storage.canon import decode, digest, encode
 from ..storage.protocol import Store
 from ..storage.records import Draft, Node, Source
 from . import transfer
@@ -58,7 +60,7 @@ def restore(
     Raises:
         StoreError: the group that it stopped at, and those behind it, are not in the store.
     """
-    run = _Run(store, found.shareable, progress)
+    run = _Run(store, found.shareable, progress, eraser(store.eraser().stones("text")))
     groups = {group.begins: group for group in wanted}
     bad = {each.line for group in found.groups for each in group.bad}
     for begins, records in groupby(each_record(path), _beginnings()):
@@ -89,6 +91,8 @@ class _Run:
     store: Store
     shareable: bool
     progress: Progress
+    erase: Redact | None
+    """Takes out what this store was told to forget."""
     done: Restored = field(default_factory=Restored)
     lines: dict[int, int] = field(default_factory=dict)
     numbers: dict[int, int] = field(default_factory=dict)
@@ -141,7 +145,7 @@ class _Run:
             number = self._number(first, placed, known)
             if number is None:
                 row = placed._replace(number=placed.number + place.shift)
-                rows.append((row, _draft(first)))
+                rows.append((row, self._draft(first)))
                 self.numbers[placed.number] = row.number
                 place.taken.add(row.number)
             elif number and number not in place.taken:
@@ -173,11 +177,14 @@ class _Run:
         self, number: int, records: Sequence[Record], place: _Place, *, new: bool
     ) -> None:
         """Add the versions that are missing here."""
-        have = {digest(transfer.body_of(records[0])): 1} if new else self._stored(number, place)
+        have = {} if new else self._stored(number, place)
         for record in records:
-            body_digest = bytes.fromhex(record["digest"])
+            draft = self._draft(record)
+            body_digest = draft.digest
+            if new and not have:
+                have[body_digest] = 1
             if body_digest not in have and not (self.shareable and not new):
-                self.store.revise(place.target.line, number, _draft(record))
+                self.store.revise(place.target.line, number, draft)
                 have[body_digest] = max(have.values()) + 1
                 self.done.versions += 1
             if body_digest in have:
@@ -208,6 +215,15 @@ class _Run:
         for name in missing:
             if name not in self.store.known([name]):
                 self.store.alias(number, name)
+
+    def _draft(self, record: Record) -> Draft:
+        """A message as it was, byte for byte, but for what this store was told to forget."""
+        body = transfer.body_of(record)
+        row = decode(body)
+        if self.erase is not None and (clean := each_string(row, self.erase)) != row:
+            row, body = clean, encode(clean)
+        draft = draft_of(row, key=key_of(row), uid=record["uid"])
+        return draft._replace(body=body, digest=digest(body), time=float(record["time"]))
 
     # what stands over them
 
@@ -241,6 +257,13 @@ class _Run:
             for source in node.sources
         )
         lifted = tuple(self.numbers[number] for number in node.lifted)
+        if self.erase is not None:
+            node = replace(
+                node,
+                texts={level: self.erase(text) for level, text in node.texts.items()},
+                topic=self.erase(node.topic),
+                hints=tuple(map(self.erase, node.hints)),
+            )
         moved = replace(node, line=self.lines[node.line], sources=sources, lifted=lifted)
         marks = marks_of(moved, self.digests)
         return replace(moved, uid=uid_of(moved, marks), source_key=asked_for(moved, marks))
@@ -272,13 +295,6 @@ class _Place:
 
 def _names(first: Record) -> list[str]:
     return [first["uid"], *first.get("names", ())]
-
-
-def _draft(record: Record) -> Draft:
-    body = transfer.body_of(record)
-    row = decode(body)
-    draft = draft_of(row, key=key_of(row), uid=record["uid"])
-    return draft._replace(body=body, digest=digest(body), time=float(record["time"]))
 
 
 def _batches(records: Iterator[Record]) -> Iterator[tuple[str, list[list[Record]]]]:

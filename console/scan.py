@@ -82,7 +82,7 @@ def each_record(path: Path) -> Iterator[tuple[int, dict[str, Any] | Bad]]:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = json.loads(line.decode("utf-8-sig"))  # an editor may have put a mark there
                 if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
                     raise TypeError("it is no record")
             except BAD as error:

@@ -7,7 +7,19 @@ from typing import Final
 from ..dag.redact import redacted
 from ..storage.errors import StoreError, StoreMissing
 from ..tools.answers import ToolError
-from . import backup, doctor, export, forget, search, sessions, show, status, tree, verifying
+from . import (
+    backup,
+    doctor,
+    export,
+    forget,
+    importing,
+    search,
+    sessions,
+    show,
+    status,
+    tree,
+    verifying,
+)
 from .verb import Verb
 
 __all__ = ["VERBS", "explain"]
@@ -24,6 +36,7 @@ VERBS: Final[dict[str, Verb]] = {
         verifying.VERB,
         backup.VERB,
         export.VERB,
+        importing.VERB,
         forget.VERB,
     )
 }

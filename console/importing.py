@@ -1,0 +1,351 @@
+"""``import FILE``: our own export, or the messages of hermes-lcm, lcm-x or lossless-claw.
+
+What the file is, its content says. It is read through first; if anything in it is missing here, the
+database is backed up; then each conversation is written whole or not at all. Twice is as once.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ..dag.erase import eraser
+from ..dag.redact import Redact, each_string
+from ..storage import open_store
+from ..storage.errors import StoreMissing
+from ..storage.protocol import Store
+from ..tools.describe import stamp
+from .backup import make_backup
+from .bringing import Outlook, bring, look
+from .restoring import restore
+from .scan import Bad, Group, Scan, scan
+from .screen import clean, many
+from .target import target_of
+from .verb import Answer, Call, Progress, Verb
+
+if TYPE_CHECKING:
+    from ..storage.peers import Conversation, Peer, PeerRow
+
+__all__ = ["VERB"]
+
+KINDS: Final = ("lcm", "hermes-lcm", "lcm-x", "lossless-claw")
+_SQLITE: Final = b"SQLite format 3\0"
+_LISTED: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One import: into what, from where, how."""
+
+    store: Store
+    path: Path
+    kind: str
+    call: Call
+    rehearsal: bool
+    """Only show what would come."""
+
+    @property
+    def progress(self) -> Progress:
+        """Never None."""
+        return self.call.progress or (lambda _what, _done, _total: None)
+
+    def backed_up(self, new: int) -> str | None:
+        """Make a backup, if anything is going to be added to what is there."""
+        if not new or self.call.options.get("no_backup") or not self.store.totals().messages:
+            return None
+        return make_backup(self.call.path, progress=self.progress).path
+
+
+def run(call: Call) -> Answer:
+    """See what would come; unless that is all that is asked for, let it come."""
+    path = Path(call.options["file"]).expanduser()
+    kind = call.options.get("from") or _kind(path)
+    rehearsal = bool(call.options.get("dry_run"))
+    store = _target(call.path, rehearsal=rehearsal)
+    try:
+        job = _Job(store, path, kind, call, rehearsal)
+        data = _own(job) if kind == KINDS[0] else _neighbours(job)
+    finally:
+        store.close()
+    data = {"file": str(path.absolute()), "database": call.path, "dry_run": rehearsal, **data}
+    return Answer(data, not data["bad"] and not data["refused"], text=clean(_view(data)))
+
+
+def _kind(path: Path) -> str:
+    """``lcm`` for a text; nothing for a database, for its tables say more.
+
+    Raises:
+        LookupError: there is no such file.
+    """
+    if not path.is_file():
+        raise LookupError(f"There is no file {path}.")
+    with path.open("rb") as file:
+        return "" if file.read(len(_SQLITE)) == _SQLITE else KINDS[0]
+
+
+def _target(path: str, *, rehearsal: bool) -> Store:
+    """The database, made at need; one in memory where nothing may be made."""
+    if not rehearsal:
+        return open_store(f"sqlite:{path}")
+    try:
+        return open_store(f"sqlite:{path}", create=False)
+    except StoreMissing:
+        return open_store("memory:")
+
+
+# our own export
+
+
+def _own(job: _Job) -> dict[str, Any]:
+    found = scan(job.path, job.progress)
+    refused = _refused(job.store, found, incomplete=bool(job.call.options.get("incomplete")))
+    wanted = [group for group in found.groups if group.line not in refused]
+    sessions = [_outlook(job.store, group) for group in wanted]
+    bad = [*found.bad, *(each for group in found.groups for each in group.bad)]
+    data = {
+        "kind": KINDS[0],
+        "shareable": found.shareable,
+        "sessions": sessions,
+        "refused": [
+            {"session": _called(group), "why": refused[group.line]}
+            for group in found.groups
+            if group.line in refused
+        ],
+        "bad": [asdict(each) for each in sorted(bad, key=lambda each: each.line)],
+        "backup": None,
+        "done": None,
+    }
+    if not job.rehearsal:
+        data["backup"] = job.backed_up(sum(each["new"] for each in sessions))
+        data["done"] = asdict(restore(job.store, job.path, found, wanted, job.progress))
+    return data
+
+
+def _refused(store: Store, found: Scan, *, incomplete: bool) -> dict[int, str]:
+    """Why groups (by line) do not come."""
+    refused: dict[int, str] = {}
+    for group in found.groups:
+        forgotten = [each.name for each in group.sessions if store.eraser().is_forgotten(each.name)]
+        if forgotten:
+            refused[group.line] = "it was forgotten here on request"
+        elif not group.sessions or (group.bad and not incomplete):
+            refused[group.line] = _said(group.bad)
+        elif needed := sorted(group.needs & refused.keys()):
+            refused[group.line] = f"it rests on line {needed[0]} of the export, which does not come"
+    return refused
+
+
+def _said(bad: Sequence[Bad]) -> str:
+    lines = many(len(bad), "line")
+    return f"{lines} of it cannot be read; --incomplete brings the rest"
+
+
+def _called(group: Group) -> str:
+    return ", ".join(each.name for each in group.sessions) or f"what begins in line {group.begins}"
+
+
+def _outlook(store: Store, group: Group) -> dict[str, Any]:
+    target = target_of(store, group, None)
+    known = store.known({name for uid, names in group.names.items() for name in (uid, *names)})
+    here = sum(any(n in known for n in (uid, *names)) for uid, names in group.names.items())
+    return {
+        "session": _called(group),
+        "as": ", ".join(each.name for each in target.sessions),
+        "new": len(group.names) - here,
+        "known": here,
+        "skipped": {},
+    }
+
+
+# a neighbour's database
+
+
+def _neighbours(job: _Job) -> dict[str, Any]:
+    from ..storage.peers import open_peer  # SQLite, which a shell must not pay for
+
+    with open_peer(job.path, job.kind) as opened:
+        peer = _Clean(opened, eraser(job.store.eraser().stones("text")))
+        conversations = peer.conversations()
+        forgotten = job.store.eraser().is_forgotten
+        wanted = [each for each in conversations if not forgotten(each.name)]
+        sessions = []
+        for number, each in enumerate(wanted):
+            sessions.append(_described(look(job.store, peer, each)))
+            job.progress("conversations looked at", number + 1, len(wanted))
+        why = "it was forgotten here on request"
+        data = {
+            "kind": peer.kind,
+            "shareable": False,
+            "sessions": sessions,
+            "summaries_left": peer.summaries,
+            "refused": [
+                {"session": c.name, "why": why} for c in conversations if forgotten(c.name)
+            ],
+            "bad": [],
+            "backup": None,
+            "done": None,
+        }
+        if not job.rehearsal:
+            data["backup"] = job.backed_up(sum(each["new"] for each in sessions))
+            data["done"] = _brought(job, peer, wanted)
+    return data
+
+
+def _brought(job: _Job, peer: Peer, wanted: Sequence[Conversation]) -> dict[str, int]:
+    done = {"sessions": 0, "messages": 0, "known": 0, "payloads": 0}
+    for each in wanted:
+        brought = asdict(bring(job.store, peer, job.path, each, job.progress))
+        done = {name: count + brought[name] for name, count in done.items()}
+    return done
+
+
+def _described(outlook: Outlook) -> dict[str, Any]:
+    times = outlook.times
+    taken = sum(not each.reason for each in outlook.seen)
+    return {
+        "session": outlook.conversation.name,
+        "title": outlook.conversation.title,
+        "as": outlook.name,
+        "new": outlook.new,
+        "known": taken - outlook.new,
+        "skipped": outlook.skipped,
+        "first": stamp(times[0]) if times else None,
+        "last": stamp(times[1]) if times else None,
+    }
+
+
+class _Clean:
+    """A neighbour's database without what this store was told to forget."""
+
+    def __init__(self, peer: Peer, erase: Redact | None) -> None:
+        self.kind, self.summaries = peer.kind, peer.summaries
+        self._peer, self._erase = peer, erase
+
+    def conversations(self) -> list[Conversation]:
+        return self._peer.conversations()
+
+    def rows(self, conversation: Conversation) -> Iterator[PeerRow]:
+        for row in self._peer.rows(conversation):
+            if self._erase is None:
+                yield row
+                continue
+            whole = None if row.whole is None else each_string(row.whole, self._erase)
+            yield row._replace(message=each_string(row.message, self._erase), whole=whole)
+
+
+# what a person sees
+
+
+def _view(data: Mapping[str, Any]) -> str:
+    lines = [*_listed(data), *_wrong(data), ""]
+    done = data["done"]
+    new = sum(each["new"] for each in data["sessions"])
+    known = sum(each["known"] for each in data["sessions"])
+    if done is None:
+        lines.append(f"It would bring {many(new, 'message')}; {known:,} are here already.")
+        lines.append("Nothing was changed. Without --dry-run it comes.")
+        return "\n".join(lines) + "\n"
+    if data["backup"]:
+        lines.append(f"backup made first: {data['backup']}")
+    lines.append(
+        f"imported: {many(done['messages'], 'message')} into {many(done['sessions'], 'new session')}; "
+        f"{done['known']:,} were here already."
+    )
+    lines += _more(done)
+    lines.append("`lcm verify` proves the whole.")
+    return "\n".join(lines) + "\n"
+
+
+def _more(done: Mapping[str, int]) -> list[str]:
+    said = []
+    if done.get("versions"):
+        said.append(f"{many(done['versions'], 'earlier or later version')} of messages")
+    if done.get("nodes"):
+        said.append(f"{many(done['nodes'], 'summary node')}")
+    if done.get("renamed"):
+        said.append(
+            f"{done['renamed']:,} of them under new names, for their messages have other numbers here"
+        )
+    if done.get("payloads"):
+        said.append(f"{many(done['payloads'], 'payload')} read from files beside the database")
+    if done.get("left_out"):
+        said.append(
+            f"{many(done['left_out'], 'record')} left out, for what they rest on is not here"
+        )
+    return [f"  {each}" for each in said]
+
+
+def _listed(data: Mapping[str, Any]) -> list[str]:
+    lines = [
+        f"{data['kind']}: {data['file']}{' (shareable: no secrets, no summaries)' if data['shareable'] else ''}"
+    ]
+    for each in data["sessions"][:_LISTED]:
+        name = (
+            each["session"]
+            if each["session"] == each["as"]
+            else f"{each['session']} as {each['as']}"
+        )
+        when = f", {each['first'][:10]} to {each['last'][:10]}" if each.get("first") else ""
+        lines.append(f"  {name}: {each['new']:,} new, {each['known']:,} known{when}")
+    if (more := len(data["sessions"]) - _LISTED) > 0:
+        lines.append(f"  and {many(more, 'session')} more (--json lists all)")
+    skipped: dict[str, int] = {}
+    for each in data["sessions"]:
+        for why, count in each["skipped"].items():
+            skipped[why] = skipped.get(why, 0) + count
+    lines += [f"  left out: {count:,} {why}" for why, count in skipped.items()]
+    if data.get("summaries_left"):
+        lines.append(
+            f"  left out: {data['summaries_left']:,} summaries; they are made anew from the messages"
+        )
+    return lines
+
+
+def _wrong(data: Mapping[str, Any]) -> list[str]:
+    lines = [f"WRONG: {each['session']} does not come: {each['why']}" for each in data["refused"]]
+    lines += [f"WRONG: line {each['line']}: {each['why']}" for each in data["bad"][:_LISTED]]
+    if (more := len(data["bad"]) - _LISTED) > 0:
+        lines.append(f"WRONG: and {many(more, 'line')} more (--json lists all)")
+    return lines
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """From where, and how."""
+    parser.add_argument("lcm_file", metavar="FILE", help="an export, or a neighbour's database")
+    parser.add_argument(
+        "--dry-run", dest="lcm_dry_run", action="store_true", help="only show what would come"
+    )
+    parser.add_argument(
+        "--from", dest="lcm_from", choices=KINDS, help="what the file is, if its content misleads"
+    )
+    parser.add_argument(
+        "--incomplete",
+        dest="lcm_incomplete",
+        action="store_true",
+        help="also sessions of which lines are missing or cannot be read",
+    )
+    parser.add_argument(
+        "--no-backup",
+        dest="lcm_no_backup",
+        action="store_true",
+        help="without the backup that is made first if the database has messages",
+    )
+
+
+VERB = Verb(
+    "import",
+    "an export, or the messages of hermes-lcm, lcm-x or lossless-claw",
+    run,
+    add,
+    (
+        "everything.jsonl --dry-run",
+        "everything.jsonl",
+        "~/.openclaw/lcm.db --dry-run",
+        "old.db --from lcm-x",
+    ),
+    opens="itself",
+    in_chat=False,
+)
