@@ -39,9 +39,11 @@ def gather(store: Store, session: Session, uid: str) -> dict[str, Any]:
     else:
         raise ToolError(f"Nothing is called '{uid}'.", "`hermes lcm tree --messages` lists names.")
     places = desk.places([number for number, _ in pairs])
+    names = store.archive().aliases([number for number, _ in pairs])
     messages = [
         {
             "uid": message.uid,
+            "names": list(names.get(message.id, ())),
             "turn": places[message.id].turn if message.id in places else None,
             "version": message.version,
             "message": decode(message.body),
@@ -57,7 +59,9 @@ def view(data: Mapping[str, Any]) -> str:
     for each in data["messages"]:
         row = each["message"]
         turn = f" turn {each['turn']}" if each["turn"] else ""
-        shown.append(f"[{each['uid'][:8]}{turn} {row.get('role')}]\n{_words(row)}\n")
+        # What another program called it says where it came from; other uids say nothing to a person.
+        origin = "".join(f", {name}" for name in each["names"] if ":" in name)
+        shown.append(f"[{each['uid'][:8]}{turn} {row.get('role')}{origin}]\n{_words(row)}\n")
     return clean("\n".join(shown))
 
 
