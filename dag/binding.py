@@ -18,6 +18,7 @@ from .editions import Editions
 from .identity import STUB, is_less
 from .matching import Match, Probe, Uids, match
 from .messages import (
+    KEY_BYTES,
     Row,
     absorbed_uids,
     draft_of,
@@ -32,6 +33,8 @@ __all__ = ["Binding", "Bound", "IngestReport", "Memo", "Run"]
 
 _BATCH = 1000
 """New messages written at a time: what is held for them in memory is bounded by it."""
+_RESENT = 3
+"""Rows that must stand behind a summary row again where the whole list stands twice."""
 _FIRST_WINDOW = 64
 """Stored messages looked at beyond twice the length of a list that has no summary row."""
 
@@ -112,6 +115,10 @@ class _Stretch:
     """Messages that stand among them although they are older."""
 
 
+def _words(row: Any) -> bytes:
+    return b"" if is_system(row) else key_of(row)[:KEY_BYTES]
+
+
 class Run:
     """One binding of one list, inside a write transaction."""
 
@@ -121,6 +128,8 @@ class Run:
         self.bound, self.ends, self.end = memo.bound, memo.ends, memo.end
         self.lineage = memo.lineage
         self.editions = Editions(store, line)
+        self.opened: dict[int, int] = {}
+        """Places of the summary rows that open a stretch, and the order keys at which their frames end."""
         self.awaited: tuple[int, ...] = ()
         self.turn = 0
         self.counts = {"new": 0, "known": 0, "revised": 0, "withdrawn": 0}
@@ -150,9 +159,11 @@ class Run:
                 continue
             if known := recognise(row, self._frames, self.store.nodes):
                 frame = known.frame
-                stretches.append(_Stretch(frame, [], frame.last_seq, frame.lifted))
-                self.memo.lifted = (index, frame.lifted)
-                self.bound[index] = Bound("frame", frame=known.frame.uid)
+                if self._opens(index, frame):
+                    stretches.append(_Stretch(frame, [], frame.last_seq, frame.lifted))
+                    self.memo.lifted = (index, frame.lifted)
+                    self.opened[index] = frame.last_seq
+                self.bound[index] = Bound("frame", frame=frame.uid)
                 row = rest_of(row, known)
             elif index and self.bound[index - 1].kind == "frame" and begins_with_filler(row):
                 row = without_filler(row)
@@ -160,6 +171,24 @@ class Run:
             if row is not None:
                 stretches[-1].probes.append(Probe(index, row, key_of(row), self._names(row)))
         return stretches if stretches[0].probes or len(stretches) == 1 else stretches[1:]
+
+    def _opens(self, index: int, frame: Node) -> bool:
+        """Whether the conversation goes on behind this summary row from where its frame ends.
+
+        A person may send the text of a summary row again: then it goes on from where it was. But a
+        host may also restore the whole list twice; then what follows is what followed before.
+        """
+        earlier = [n for n in range(index) if self.bound[n].frame]
+        if not earlier:
+            return True
+        first = earlier[0]
+        if self.bound[first].frame == frame.uid:
+            count = min(_RESENT, index - first - 1)
+            rows = self.rows[first + 1 : first + 1 + count]
+            again = self.rows[index + 1 : index + 1 + count]
+            return bool(count) and list(map(_words, rows)) == list(map(_words, again))
+        shown = self.store.nodes([self.bound[n].frame for n in earlier])
+        return frame.last_seq > max(node.last_seq for node in shown)
 
     def _names(self, row: Row) -> tuple[str, ...]:
         """uids of the messages that the row stands for, as far as it tells."""
@@ -363,7 +392,5 @@ class Run:
         """Rows that are no message have reached as far as the row before."""
         reached = self.ends[start - 1] if start else 0
         for index in range(start, len(self.rows)):
-            if self.bound[index].frame:
-                (frame,) = self.store.nodes([self.bound[index].frame])
-                reached = frame.last_seq
+            reached = self.opened.get(index, reached)
             reached = self.ends[index] = max(reached, self.ends[index])

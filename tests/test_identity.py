@@ -235,3 +235,15 @@ def test_a_branch_that_begins_with_folds_and_notes_is_a_branch(store):
     assert descends(store, line, [said("one of three\n\n[note]\n\ntwo of three"), user("else")])
     assert not descends(store, line, [user("a task of its own"), said("done, as it was asked for")])
     assert not descends(store, line, [])
+
+
+def test_what_follows_a_summary_sent_again_is_new(ledger):
+    """The words that stand behind it may have been said before; they are said again."""
+    rows = [*talk(30), user("yes"), said("Done."), *talk(1, first=40)]
+    out = list(passed(ledger, rows).rows)
+    more = [user(out[0]["content"]), said("Done."), user("yes"), said("Done.")]
+    assert 3 == ledger.ingest([*out, *more]).new
+    assert 0 == again(ledger).ingest([*out, *more]).new
+    assert [*rows, *more[1:]] == stored(ledger)
+    later = list(passed(ledger, [*out, *more, *talk(10, first=50)]).rows)
+    assert 3 == again(ledger).ingest([*later, *more]).new
