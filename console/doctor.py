@@ -67,7 +67,9 @@ def _host_of(call: Call) -> hosting.Hosting | None:
 
 
 def _path_of(call: Call, host: hosting.Hosting | None) -> Path:
-    if host is not None and not host.folder:  # from outside nobody has asked the settings yet
+    if (
+        host is not None and host.config and not host.folder
+    ):  # from outside nobody has asked the settings yet
         named = load_settings(section_of(host.config)).settings.database
         if named:
             return Path(named).expanduser()

@@ -46,9 +46,10 @@ class Hosting:
     """One Hermes, as far as it is known."""
 
     home: Path
-    config: Mapping[str, Any]
+    config: Mapping[str, Any] | None
+    """Its config.yaml; None where this Python cannot read one."""
     unread: str = ""
-    """Why its config.yaml could not be read."""
+    """What is wrong with the file as a whole."""
     served_by: str | None = None
     """The engine that it gives an agent; None where nobody could ask it."""
     folder: str = ""
@@ -84,7 +85,7 @@ def outside(home: Path) -> Hosting:
     try:
         config, unread = read_config(home / "config.yaml")
     except ImportError:
-        config, unread = {}, "this Python has no PyYAML, so config.yaml could not be read"
+        return Hosting(home, None, python=_python_of_hermes())
     return Hosting(home, config, unread, python=_python_of_hermes())
 
 
@@ -105,7 +106,9 @@ def _python_of_hermes() -> str:
 
 def check_host(host: Hosting) -> Iterator[Check]:
     """Everything that decides whether this Hermes uses the engine."""
-    if host.unread:
+    if host.config is None:
+        yield note("config", "config.yaml was not looked at: this Python has no PyYAML.")
+    elif host.unread:
         yield wrong(
             "config",
             f"{host.unread}.",
@@ -115,6 +118,7 @@ def check_host(host: Hosting) -> Iterator[Check]:
         yield _selected(host)
         yield _enabled(host)
         yield _compression(host)
+        yield from _toolsets(host)
     yield _folder(host)
     yield _dependencies(host)
     if os.environ.get("HERMES_SAFE_MODE", "").lower() not in ("", "0", "false", "no"):
@@ -134,6 +138,8 @@ def check_host(host: Hosting) -> Iterator[Check]:
 
 def check_settings(host: Hosting) -> Iterator[Check]:
     """The section ``lcm:``: wrong keys and values, and those without effect."""
+    if host.config is None or host.unread:
+        return
     loaded = load_settings(section_of(host.config))
     for problem in loaded.problems:
         at = host.home / "config.yaml"
@@ -146,7 +152,7 @@ def check_settings(host: Hosting) -> Iterator[Check]:
         yield note(
             "settings", f"lcm.{problem.message}", "It may stay: a later version will act on it."
         )
-    if not loaded.problems and not host.unread:
+    if not loaded.problems:
         own = sum(source != "default" for source in loaded.sources.values())
         yield good("settings", f"{own} of {len(loaded.sources)} are set, and all are understood")
 
@@ -189,6 +195,17 @@ def _compression(host: Hosting) -> Check:
         f"{said} All is stored, and the conversation grows until the model refuses it.",
         f"Set it to true in {host.home / 'config.yaml'}.",
     )
+
+
+def _toolsets(host: Hosting) -> Iterator[Check]:
+    """Hosts offer an engine's tools beside any saved list of toolsets, but not beside an empty one."""
+    saved = host.get("platform_toolsets")
+    for platform, names in saved.items() if isinstance(saved, Mapping) else ():
+        if names == []:
+            said = f"On {platform} the agent has none of lcm's tools: platform_toolsets.{platform} is empty."
+            yield note(
+                "tools", said, f"Add `- context_engine` there, if it is to search in {platform}."
+            )
 
 
 def _folder(host: Hosting) -> Check:
