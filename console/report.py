@@ -29,7 +29,7 @@ class Finding:
     """Something that is not as it should be, or that is worth a word."""
 
     kind: str
-    """``message``, ``node``, ``session`` or ``file``: what ``uid`` names."""
+    """``message``, ``node``, ``session``, ``file`` or ``host`` (its log): what ``uid`` names."""
     uid: str
     what: str
 
@@ -53,6 +53,23 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
+class HostCounts:
+    """How much of Hermes's own log was looked for."""
+
+    path: str
+    sessions: int
+    """Those that are kept here too."""
+    rows: int
+    """Rows of those sessions, in use or archived."""
+    found: int
+    """Rows whose message is in the store."""
+    own: int
+    """Summary rows and the like, written by the engine itself."""
+    system: int
+    """System prompts, which are no messages."""
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The outcome of ``console.verify.verify``."""
 
@@ -61,6 +78,9 @@ class Report:
     failures: tuple[Finding, ...] = ()
     notes: tuple[Finding, ...] = ()
     """What looks odd and has an innocent explanation."""
+    host: HostCounts | None = None
+    """None: Hermes's own log was not looked at; ``unread`` says why."""
+    unread: str = ""
 
     @property
     def good(self) -> bool:
@@ -90,6 +110,8 @@ class Report:
             "verdict": self.verdict,
             "database": self.database,
             "checked": asdict(self.counts),
+            "host": asdict(self.host) if self.host else None,
+            "host_unread": self.unread,
             "failures": [asdict(finding) for finding in self.failures],
             "notes": [asdict(finding) for finding in self.notes],
         }
@@ -109,6 +131,11 @@ class Findings:
     def note(self, kind: str, uid: str, what: str) -> None:
         """Add a note."""
         self.notes[Finding(kind, uid, what)] = None
+
+    def add(self, others: Findings) -> None:
+        """Add what another one collected."""
+        self.failures |= others.failures
+        self.notes |= others.notes
 
     @contextmanager
     def guarded(self, kind: str, uid: str) -> Iterator[None]:

@@ -1,35 +1,52 @@
 """Says whether every message is still there, by re-deriving every digest from the bytes.
 
 Rows first (what no digest covers), then nodes as they were stored, then the bytes of every version
-of every message, then the summary row of each line against the line. Nodes are read before what
-was said later, so that an agent may write meanwhile. Bodies are read a few at a time; kept are a
-few numbers for each node. A damaged store gives a report, never an exception.
+of every message, then the summary row of each line against the line, at last Hermes's own log
+against the store. Nodes are read before what was said later, so that an agent may write meanwhile.
+Bodies are read a few at a time; kept are a few numbers for each node. A damaged store gives a
+report, never an exception.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from ..storage.audit import Audit, Weighed
 from ..storage.canon import digest
 from ..storage.protocol import Store
 from ..storage.records import Node, Pass, Session
 from .accounts import Accounts
-from .report import BROKEN, Counts, Findings, Report
+from .host_check import check_host
+from .report import BROKEN, Counts, Findings, HostCounts, Report
 from .screen import many
 from .spans import Spans
 from .verb import Progress
 
-__all__ = ["verify"]
+__all__ = ["HostLogAt", "verify"]
 
 #: Messages, and nodes, that are read at a time.
 _PAGE, _NODES = 200, 50
 
 
-def verify(store: Store, progress: Progress | None = None) -> Report:
-    """Check everything that *store* holds; see the module for what it costs."""
-    return _Verification(store, progress or (lambda _what, _done, _total: None)).run()
+@dataclass(frozen=True, slots=True)
+class HostLogAt:
+    """Hermes's own log: where it is said to be."""
+
+    path: Path
+    asked_for: bool = False
+    """Whether somebody named it: then it must be there."""
+    alone: bool = True
+    """Whether this process is not the host's."""
+
+
+def verify(store: Store, progress: Progress | None = None, host: HostLogAt | None = None) -> Report:
+    """Check everything that *store* holds, and that it holds all that *host* does.
+
+    See the module for what it costs.
+    """
+    return _Verification(store, progress or (lambda _what, _done, _total: None)).run(host)
 
 
 class _Verification:
@@ -47,7 +64,7 @@ class _Verification:
         self.forgotten: dict[str, bytes] = {}
         """Digests of what stands in the place of versions in which something was forgotten."""
 
-    def run(self) -> Report:
+    def run(self, host: HostLogAt | None) -> Report:
         """All steps; one that fails does not keep the others from what they can say."""
         path = self.store.path
         for step in (
@@ -63,8 +80,25 @@ class _Verification:
         for step in (self._nodes, self._messages, self._lines):
             with self.findings.guarded("file", path):
                 step()
+        counted, unread = self._host(host)
         found = self.findings
-        return Report(path, self.counts, tuple(found.failures), tuple(found.notes))
+        failures, notes = tuple(found.failures), tuple(found.notes)
+        return Report(path, self.counts, failures, notes, counted, unread)
+
+    def _host(self, host: HostLogAt | None) -> tuple[HostCounts | None, str]:
+        """(how much of Hermes's log was looked for, or why none of it was)."""
+        if host is None:
+            return None, "nobody said where it is"
+        if not host.asked_for and not host.path.exists():
+            return None, f"there is no {host.path}"
+        try:
+            counts = check_host(
+                self.store, host.path, self.findings, self.progress, alone=host.alone
+            )
+        except BROKEN as error:
+            self.findings.wrong("host", str(host.path), f"cannot be looked through: {error}")
+            return None, str(error)
+        return counts, ""
 
     def _file(self) -> None:
         self.progress("file", 0, 0)

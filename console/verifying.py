@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .report import Report
 from .screen import grid, many
 from .verb import Answer, Call, Verb
-from .verify import verify
+from .verify import HostLogAt, verify
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,8 +21,26 @@ def run(call: Call) -> Answer:
     """Check the whole store; a session that is named must be there."""
     if call.session:
         call.found()
-    report = verify(call.open(), call.progress)
+    report = verify(call.open(), call.progress, _host_log(call))
     return Answer(report.data(), report.good, _view(report))
+
+
+def _host_log(call: Call) -> HostLogAt | None:
+    """Hermes's own log: as named, else beside the folder of the database in a Hermes home."""
+    alone = call.facts is None
+    if named := call.options.get("host_db"):
+        return HostLogAt(Path(named).expanduser(), asked_for=True, alone=alone)
+    folder = Path(call.path).resolve().parent
+    return HostLogAt(folder.parent / "state.db", alone=alone) if folder.name == "lcm" else None
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--host-db",
+        dest="lcm_host_db",
+        metavar="PATH",
+        help="Hermes's own log, read only (default: state.db in the same Hermes home)",
+    )
 
 
 def _view(report: Report) -> list[RenderableType]:
@@ -41,6 +61,7 @@ def _view(report: Report) -> list[RenderableType]:
         rows.append(
             ("forgotten", f"{counts.forgotten:,}: on request; what stands there is what was put")
         )
+    rows.append(("Hermes", _of_host(report)))
     shown: list[RenderableType] = [grid([(f"checked {name}", said) for name, said in rows])]
     if report.notes:
         shown.append(
@@ -54,6 +75,19 @@ def _view(report: Report) -> list[RenderableType]:
     return shown
 
 
+def _of_host(report: Report) -> str:
+    host = report.host
+    if host is None:
+        return f"its own log was not looked at: {report.unread}"
+    rows = f"{many(host.rows, 'row')} of {many(host.sessions, 'session')} in {host.path}"
+    left_out = f"{host.own:,} of our own, {host.system:,} of the system"
+    return f"{rows}: {host.found:,} here, {left_out}"
+
+
 VERB = Verb(
-    "verify", "re-derive every digest and account for every message", run, examples=("", "--json")
+    "verify",
+    "re-derive every digest, account for every message, and look for all that Hermes has",
+    run,
+    _add,
+    examples=("", "--json", "--host-db ~/.hermes/state.db"),
 )

@@ -59,6 +59,9 @@ class Audit(Protocol):
     def digests(self, wanted: Collection[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
         """The digest on record of each (message, version) that there is."""
 
+    def keys(self, line: int) -> Iterator[bytes]:
+        """The key of each version of each message on the line."""
+
 
 class MemoryAudit:
     """For a store without a file: what is in memory is what was written."""
@@ -100,3 +103,8 @@ class MemoryAudit:
                 (message,) = self._store.read([pair])
                 found[pair] = message.digest
         return found
+
+    def keys(self, line: int) -> Iterator[bytes]:
+        """From the editions."""
+        for entry in self._store.entries(line):
+            yield from (key for _, key in self._store.editions(entry.id))

@@ -179,3 +179,20 @@ class SqliteAudit:
                 if row is not None:
                     found[pair] = row[0]
         return found
+
+    def keys(self, line: int) -> Iterator[bytes]:
+        """Current versions by their places, earlier ones by theirs."""
+        for table, column in (("messages", "id"), ("versions", "message")):
+            after = -1
+            while True:
+                with self._connection.reading() as sql:
+                    rows = sql.execute(
+                        f"SELECT t.id, t.key FROM {table} t WHERE t.id > ? AND EXISTS"
+                        f" (SELECT 1 FROM entries e WHERE e.message = t.{column} AND e.line = ?)"
+                        " ORDER BY t.id LIMIT ?",
+                        [after, line, _CHUNK],
+                    ).fetchall()
+                if not rows:
+                    break
+                yield from (key for _, key in rows)
+                after = rows[-1][0]
