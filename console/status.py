@@ -49,6 +49,8 @@ def gather(
         },
         "compression_enabled": known.get("compression_enabled"),
         "settings_sources": known.get("settings_sources"),
+        "left_out": dict(known.get("left_out") or {}),
+        "not_kept": known.get("not_kept"),
         "warnings": _warnings(known) + (of_store(store) if store else []),
         "session": session.name if session else None,
         "conversation": None,
@@ -89,9 +91,20 @@ def view(data: Mapping[str, Any]) -> RenderableType:
         rows += [
             ("database", f"{store['database'] or 'in memory'} ({size(store['bytes'])}, {kept})")
         ]
+    rows += [("not kept", data["not_kept"])] if data["not_kept"] else []
+    rows += [("left out", _left_out(why, count)) for why, count in data["left_out"].items()]
     if data["warnings"]:
         rows.append(("warning", warning(data["warnings"])))
     return grid(rows)
+
+
+_WHY: Final = {"ignored": "ignored", "memory_only": "kept in memory only"}
+
+
+def _left_out(why: str, count: Mapping[str, int]) -> str:
+    """What this process did not put on disk."""
+    of = f"{many(count['messages'], 'message')} of {many(count['sessions'], 'session')}"
+    return f"{of}, {_WHY.get(why, 'forgotten on request')}, since this process began"
 
 
 def _engine(engine: Mapping[str, Any]) -> str:

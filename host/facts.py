@@ -58,7 +58,7 @@ def facts_of(engine: LCMEngine) -> dict[str, Any]:
     active = selected == engine.name
     facts = engine_facts(engine)
     if not engine._session_id:  # the figures of no model in particular
-        facts = {"problems": facts["problems"]}
+        facts = {"problems": facts["problems"], "left_out": facts["left_out"]}
     return facts | {
         "engine_active": active,
         "engine_reason": ""
