@@ -42,6 +42,11 @@ class Breaker:
         """Seconds until the route may be asked again; 0: now."""
         return max(self._until - self._now(), 0.0)
 
+    def wake(self) -> None:
+        """Let the next call through, however long the rest was to be: a person asks for it."""
+        with self._mutex:
+            self._until = 0.0
+
     def note(self, failure: str = "") -> None:
         """A call has ended; *failure*: why it gave no summary, empty if it did."""
         with self._mutex:

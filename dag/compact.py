@@ -168,12 +168,14 @@ class _Work:
         self.rows = {each.bound.messages[0]: each.row for each in exact}
         self.versions = {each.bound.messages[0]: each.bound.version for each in exact}
         self.clean = cleaner(store, request.redact).text
+        if request.force:
+            request.breaker.wake()
         voice = Voice(
             request.summarizer,
             request.trusted,
             self.clean(request.focus),
             self.clean(request.memory),
-            Breaker() if request.force else request.breaker,  # a person who asks gets an answer
+            request.breaker,
             request.seconds,
             self.clean,
         )

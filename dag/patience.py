@@ -17,13 +17,13 @@ Value = TypeVar("Value")
 class Patience:
     """The time that one pass has for its summariser, in seconds from now on.
 
-    Calls begin while it lasts; the one that is under way at its end has half as long again, so that
+    Calls begin while it lasts; the one that is under way at its end has a fifth of it more, so that
     a slow model's work is not thrown away.
     """
 
     def __init__(self, seconds: float) -> None:
         self._end = clock.monotonic() + seconds
-        self._grace = seconds / 2
+        self._grace = seconds / 5
 
     def for_a_call(self) -> float:
         """Seconds that a call may take that begins now; 0: none may begin."""

@@ -237,14 +237,19 @@ def _extracted(request: SummaryRequest, reason: str) -> Summary:
 def _parts(text: str, room: int) -> list[str]:
     """Cut a text into parts of at most *room* tokens, at blank lines, else at lines."""
     parts: list[str] = []
-    current = ""
+    current: list[str] = []
+    size, blank = 0, True  # of the current part; pieces apart never count less than joined
     for block in re.split(r"(?<=\n\n)", text):
         for piece in [block] if count_text(block) <= room else _lines(block, room):
-            if current.strip() and count_text(current) + count_text(piece) > room:
-                parts.append(current)
-                current = ""
-            current += piece
-    return [*parts, current] if current.strip() else parts
+            tokens = count_text(piece)
+            if not blank and size + tokens > room:
+                size = count_text("".join(current))
+                if size + tokens > room:
+                    parts.append("".join(current))
+                    current, size, blank = [], 0, True
+            current.append(piece)
+            size, blank = size + tokens, blank and not piece.strip()
+    return parts if blank else [*parts, "".join(current)]
 
 
 def _lines(block: str, room: int) -> list[str]:

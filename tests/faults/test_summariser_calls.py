@@ -68,9 +68,12 @@ def test_a_summariser_that_is_down_is_left_alone(make, home):
     assert any("not asked for a while" in text for text in engine.get_status()["problems"])
     assert sent == kept(home)
     before = len(count)
-    rows = [*rows, *talk(20, first=900)]
-    compressed(engine, rows, force=True)
-    assert len(count) > before
+    rows = compressed(engine, [*rows, *talk(20, first=900)], force=True)
+    assert before < len(count) <= before + 2
+    engine._summarizer = lambda request: GOOD
+    rows = compressed(engine, [*rows, *talk(40, first=1000)], force=True)
+    assert GOOD in rows[0]["content"]
+    assert not engine.get_status()["problems"]
 
 
 def test_a_rest_ends_and_grows():
