@@ -394,7 +394,7 @@ def test_calls_and_results_of_lossless_claw(tmp_path):
          "tool_output": "harbour.txt"},
         {"message_id": 12, "part_type": "tool", "tool_call_id": "c2", "tool_name": "cat", "tool_input": "{}",
          "tool_output": "a tide table"},
-        {"message_id": 13, "part_type": "tool", "tool_call_id": "c2", "tool_name": "cat", "tool_output": "a tide table"},
+        {"message_id": 13, "part_type": "tool", "tool_call_id": "c2", "tool_name": "cat", "tool_output": "it"},
         {"message_id": 14, "part_type": "patch", "text_content": "--- a", "metadata": "{}"},
     ]  # fmt: skip
     code, answer = bring(claw(tmp_path / "lcm.db", said_there, parts), tmp_path / "new.db")
