@@ -93,6 +93,19 @@ def test_structured_content_takes_no_neighbour_with_it(make, home):
     assert rows == kept(home)
 
 
+def test_a_short_session_is_found_at_once(make, home):
+    """ING-05: one exchange, far below the threshold, no end of the session: both rows are found, by another too."""
+    make().on_turn_complete([user("where is the quokka?"), said("behind the numbat")])
+    for engine in (make(), make("other")):
+        for word, role in (("quokka", "user"), ("numbat", "assistant")):
+            answer = ask(engine, "lcm_grep", query=word, mode="exact", scope="all")
+            if "error" in answer:  # a session with nothing of its own
+                engine.ingest([user("hello")])
+                answer = ask(engine, "lcm_grep", query=word, mode="exact", scope="all")
+            assert [role] == [hit["role"] for hit in answer["results"]]
+    assert [user("where is the quokka?"), said("behind the numbat")] == kept(home)
+
+
 def test_a_skipped_session_end_loses_nothing(make, home):
     """ING-06: the hook of older hosts, then on_session_reset and nothing else; the next session is empty."""
     family = Family()

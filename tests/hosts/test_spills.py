@@ -26,6 +26,8 @@ def test_what_the_host_puts_into_a_file_is_kept_whole(make_home):
         shown = [str(m) for r in model.spoken for m in r.messages if m["role"] == "tool"]
         queries = [[LAST, {"mode": "exact", "role": "tool"}]]
         read = home.drive("store", {"sessions": [session], "queries": queries})["sessions"][session]
+        verified = home.hermes("lcm", "verify")
     assert any("<persisted-output>" in text for text in shown)
     assert not any("39999" in text for text in shown)
     assert 1 == len(read["found"][LAST])
+    assert 0 == verified.returncode, verified.stdout + verified.stderr
