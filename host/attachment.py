@@ -158,9 +158,11 @@ class Attachment:
             del self._rotations[0]
         return sessions
 
-    def passes(self) -> int:
-        """How many compactions the session has had."""
+    def arrive(self) -> int:
+        """Begin the session if it is a branch; returns how many compactions it has had."""
         with self._mutex:
+            if self.session_id:
+                self._catch_up().branch(self.session_id, self.session_db)
             found = self.stored()
             return len(found[0].passes([found[1].name])) if found else 0
 

@@ -164,7 +164,7 @@ class LCMEngine(ContextEngine):
         self._session_id = self._attachment.session_id = session_id
         self.__dict__.update(COUNTERS)
         self._blocked_at = self._list_tokens = self._asked_at = 0
-        self.compression_count = self._attachment.passes()
+        self.compression_count = self._attachment.arrive()
 
     def _move(self, home: Path) -> None:
         if self._attachment.move(home):

@@ -142,7 +142,9 @@ class Parent:
 
     name: str
     rotated: bool
-    """Whether the host compacted the parent into this session; else somebody branched it."""
+    """Whether the host compacted the parent into this session."""
+    branched: bool
+    """Whether the host has it from somebody that it is a branch. Neither: the list must tell."""
 
 
 #: What the host's redaction takes for the number of a person's telephone, and hides. It is no secret.
@@ -187,7 +189,8 @@ def parent_of(session_db: Any, session: str) -> Parent | None:
     except Exception:  # the host's database is not ours to judge
         _log.debug("the host's session database did not answer", exc_info=True)
         return None
-    return Parent(str(name), ended == "compression" and not branched) if name else None
+    rotated = ended == "compression" and not branched
+    return Parent(str(name), rotated, bool(branched)) if name else None
 
 
 def _branched_from(config: Any) -> Any:

@@ -133,6 +133,16 @@ class Sessions:
         self._ledgers.pop(old, None)
         self._ledgers[new] = Ledger(store, session, self._redact)
 
+    def branch(self, name: str, session_db: Any) -> None:
+        """Begin a branch as soon as it is there: what its parent says from now on is none of its messages."""
+        parent = hermes.parent_of(session_db, name)
+        if parent is None or not parent.branched:
+            return
+        self._inherit(name, _ancestors(session_db, name))
+        found = self.found(parent.name)
+        if found and not self.found(name) and self.store_for(name, create=False) is found[0]:
+            found[0].open_session(name, parent=parent.name, relation="branch")
+
     def _adopt(self, store: Store, name: str, rows: Sequence[Any], session_db: Any) -> Session:
         parent = hermes.parent_of(session_db, name)
         source = store.session(parent.name) if parent else None

@@ -302,6 +302,25 @@ def test_a_branch_of_a_session_that_was_compacted_later_is_a_branch(make, marker
     assert 11 == ask(branch, "lcm_status")["messages"] - ('"p"' not in marker)
 
 
+def test_what_a_parent_says_after_the_branch_is_none_of_its_messages(make):
+    """LIFE-05: a branch is one from the moment it is made, also if its first words come much later."""
+    parent = make("p")
+    rows = talk(5)
+    parent.ingest(rows)
+    branch = make("b")
+    told = HostSessions(
+        b={"parent_session_id": "p", "model_config": '{"_branched_from": "p"}'}, p={}
+    )
+    branch.on_session_reset()
+    branch.bind_session_state(told, "b")
+    parent.ingest([*rows, user("this way"), said("fine")])
+    late = make("b")
+    late.ingest([*copy.deepcopy(rows), user("another way")])
+    assert 11 == ask(late, "lcm_status")["messages"]
+    assert 12 == ask(parent, "lcm_status")["messages"]
+    assert 13 == ask(parent, "lcm_status")["messages_in_all_sessions"]
+
+
 def test_a_sub_agent_has_not(make):
     """CLONE-10: it has a parent in the host's database, but another list."""
     parent = make("p")
