@@ -12,6 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from hostkit import GENERATIONS, HermesHome, find_host
+from hostkit.scenes import walk
 
 
 def pytest_configure(config):
@@ -44,3 +45,11 @@ def make_home(host, tmp_path):
 
     yield make
     host.clean()
+
+
+@pytest.fixture(scope="session")
+def walked(host, request, tmp_path_factory):
+    """The scenes that the collected tests name in ``SCENES``, lived through in one process of *host*."""
+    modules = {item.module for item in request.session.items}
+    scenes = {scene for module in modules for scene in getattr(module, "SCENES", ())}
+    return walk(tmp_path_factory.mktemp("walk"), host, scenes)

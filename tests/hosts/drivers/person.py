@@ -8,18 +8,17 @@ from pathlib import Path
 
 WORDS = " The tide gauge was read and noted as usual on that day." * 12
 
-_number = count(1)
+_numbers = [count(1)]
 
 
 def begin_at(number: int) -> None:
     """Number what is said from here; for a conversation that goes on in another process."""
-    global _number
-    _number = count(number)
+    _numbers[0] = count(number)
 
 
 def text(*orders: str) -> str:
     """Something to say, with a mark of its own, and what the model is to do about it."""
-    return "\n".join([f"u{next(_number):04d}:{WORDS}", *orders])
+    return "\n".join([f"u{next(_numbers[0]):04d}:{WORDS}", *orders])
 
 
 def texts(many: int) -> list[str]:
@@ -28,10 +27,20 @@ def texts(many: int) -> list[str]:
 
 def look(words: str = WORDS) -> str:
     """An order to read a file that holds a mark of its own, which stands nowhere else."""
-    number = next(_number)
+    number = next(_numbers[0])
     page = Path(f"page-{number}.txt")
     page.write_text(f"t{number:04d}:{words}\n")
     return f"DO read_file {json.dumps({'path': page.name})}"
+
+
+def mark(said: str) -> str:
+    """The mark of something said."""
+    return said.partition(":")[0]
+
+
+def mark_in(order: str) -> str:
+    """The mark in the file that an order of :func:`look` is about."""
+    return f"t{int(order.partition('page-')[2].partition('.')[0]):04d}"
 
 
 class Person:

@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from bench import Bench
 from person import WORDS, Person, look, text, texts
 
-PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+    "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 
 
 def interrupted(*, in_place: bool) -> dict:
@@ -18,7 +21,7 @@ def interrupted(*, in_place: bool) -> dict:
     person = Person(in_place=in_place)
     person.say(*texts(2))
     for _ in range(2):
-        threading.Timer(0.5, lambda: person.agent.interrupt()).start()
+        threading.Timer(0.5, person.agent.interrupt).start()
         person.say(text("WAIT"))
     person.say(text())
     roles = [row["role"] for row in person.rows]
@@ -101,7 +104,9 @@ def pruned(*, in_place: bool) -> dict:
 def _built_in(agent):
     from agent.context_compressor import ContextCompressor
 
-    return ContextCompressor(model=agent.model, base_url=agent.base_url, api_key=agent.api_key, quiet_mode=True)
+    return ContextCompressor(
+        model=agent.model, base_url=agent.base_url, api_key=agent.api_key, quiet_mode=True
+    )
 
 
 def with_pictures(*, in_place: bool) -> dict:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from person import Person, look, text, texts
+from person import Person, look, mark, text, texts
 
 
 def three_times(*, in_place: bool) -> dict:
     """Three compactions, a restart under the newest id, a fourth."""
     person = Person(in_place=in_place)
-    first = ""
+    begins = texts(1)
+    person.say(*begins)
+    first = person.session
     for _ in range(3):
-        person.say(*texts(2), text(look(), look()), text())
-        first = first or person.session
+        person.say(*texts(2), text(look(), look()))
         person.compress()
     person.say(text())
     person.leave()
@@ -20,7 +21,7 @@ def three_times(*, in_place: bool) -> dict:
     again.compress()
     again.say(text())
     again.leave()
-    return {"sessions": [first, again.session], "first": first, "last": again.session}
+    return {"sessions": [first, again.session], "last": again.session, "begins": mark(begins[0])}
 
 
 def compress_here(*, in_place: bool) -> dict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from person import Person, look, text, texts
+from person import Person, look, mark, mark_in, text, texts
 
 
 def _users(person: Person) -> int:
@@ -12,16 +12,18 @@ def _users(person: Person) -> int:
 def undo_and_go_on(*, in_place: bool) -> dict:
     """Turns are taken back and others said in their place."""
     person = Person(in_place=in_place)
-    person.say(*texts(3), text(look(), look()))
+    said = [*texts(3), text(look(), look()), text(look())]
+    person.say(*said[:4])
     person.undo()
-    person.say(text(look()))
+    person.say(said[4])
     person.undo(2)
     person.say(*texts(3))
     person.compress()
     person.say(text())
     person.compress()
+    person.say(text())
     person.leave()
-    return {"sessions": [person.session]}
+    return {"sessions": [person.session], "undone": [mark(each) for each in said[2:]]}
 
 
 def undo_all_after_a_compaction(*, in_place: bool) -> dict:
@@ -57,7 +59,8 @@ def undo_past_the_tail(*, in_place: bool) -> dict:
 def retry(*, in_place: bool) -> dict:
     """The same text is sent again, with calls, after a compaction, and before a restart."""
     person = Person(in_place=in_place)
-    said = [*texts(2), text(look()), *texts(3)]
+    order = look()
+    said = [*texts(2), text(order), *texts(3)]
     person.say(*said[:3])
     person.retry()
     person.say(*said[3:])
@@ -71,7 +74,7 @@ def retry(*, in_place: bool) -> dict:
     again.compress()
     again.say(text())
     again.leave()
-    return {"sessions": [again.session], "twice": [said[2][:5], said[-1][:5]]}
+    return {"sessions": [again.session], "twice": [mark(said[2]), mark(said[-1]), mark_in(order)]}
 
 
 def undo_after_a_restart(*, in_place: bool) -> dict:

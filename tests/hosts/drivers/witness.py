@@ -108,7 +108,9 @@ def read_back(plugin, home: Path, sessions) -> dict:
     from lcm.storage import open_store
 
     with closing(open_store(home / "lcm" / "lcm.db", create=False)) as store:
-        return {name: _session(plugin, store, home, name) for name in sessions if store.session(name)}
+        return {
+            name: _session(plugin, store, home, name) for name in sessions if store.session(name)
+        }
 
 
 def _session(plugin, store, home: Path, name: str) -> dict:
@@ -124,8 +126,9 @@ def _session(plugin, store, home: Path, name: str) -> dict:
     engine.on_session_start(name, hermes_home=str(home), platform="cli")
     reader = Reader(engine)
     kinds = ("leaf", "condensed", "frame")
-    nodes = {}
+    nodes, own = {}, []
     for node in store.nodes_on(store.lineage(session.line), kinds=kinds):
+        own += [node.uid] if node.line == session.line else []
         opened = reader.messages("lcm_expand", uid=node.uid, detail="raw")
         nodes[node.uid] = [message["uid"] for message in opened]
     problems = reader.call("lcm_status").get("problems")
@@ -143,6 +146,7 @@ def _session(plugin, store, home: Path, name: str) -> dict:
             for each in entries
         ],
         "nodes": nodes,
+        "own": own,
         "problems": problems,
     }
 

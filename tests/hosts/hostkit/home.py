@@ -39,6 +39,7 @@ class HermesHome:
         self.folder = folder
         self.path = folder / "hermes"
         self.work = folder / "work"
+        self.patience = PATIENCE_SECONDS
         for new in (self.path / "plugins", self.work, folder / "home"):
             new.mkdir(parents=True)
         self._python_path: list[str] = []
@@ -111,7 +112,7 @@ class HermesHome:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=PATIENCE_SECONDS,
+            timeout=self.patience,
             check=False,
         )
 

@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lcm.demo.model import Message, Reply, Request, Script, ScriptedModel, text_of
 from lcm.demo.model import Call as ToolCall
+from lcm.demo.model import Message, Reply, Request, Script, ScriptedModel, text_of
 
 MARK = re.compile(r"\b[uat]\d{4}\b")
 _NAME = re.compile(r"\[lcm ([0-9a-f]{8})\]")
@@ -105,6 +105,9 @@ class Account:
         self.lists = [each for each in seen["lists"] if each["session"] in names]
         self.messages: Sequence[Mapping[str, Any]] = kept["messages"]
         self.nodes: Mapping[str, Sequence[str]] = kept["nodes"]
+        """uids of the messages under each node that the line's own or an older line has."""
+        self.own: Sequence[str] = kept["own"]
+        """The nodes that were made on this line."""
         self.problems: Sequence[str] = kept["problems"]
 
     def stored(self, message: Mapping[str, Any]) -> tuple[str, ...]:
@@ -112,11 +115,11 @@ class Account:
         found = (marks_of(version) for version in message["versions"])
         return tuple(dict.fromkeys(mark for marks in found for mark in marks))
 
-    def faults(self, *, twice: Iterable[str] = (), filtered: bool = False) -> list[str]:
+    def faults(self, *, twice: Iterable[str] = (), hidden: str = "") -> list[str]:
         """Everything that is not as it should be.
 
-        *twice*: marks that a person really said twice (``/retry``). *filtered*: the last list
-        lacks messages that are still in the conversation.
+        *twice*: marks of what a person said again (``/retry``); *hidden*: beginnings of marks that
+        the last list may lack although they are in the conversation (pruned, or another agent's).
         """
         return [
             *(f"problem: {problem}" for problem in self.problems),
@@ -124,14 +127,20 @@ class Account:
             *self._not_whole(),
             *self._out_of_order(set(twice)),
             *self._wrong_spans(),
-            *([] if filtered else self._not_the_last_list()),
+            *self._not_the_last_list(tuple(hidden)),
         ]
 
     def _lost_or_doubled(self, twice: set[str]) -> list[str]:
         counts = Counter(mark for each in self.messages for mark in self.stored(each))
-        seen = {mark for each in self.lists for n in each["list"] for mark in marks_of(self.rows[n])}
+        seen = {
+            mark for each in self.lists for n in each["list"] for mark in marks_of(self.rows[n])
+        }
         lost = [f"{mark}: seen, not stored" for mark in sorted(seen) if not counts[mark]]
-        more = [f"{mark}: stored {n} times" for mark, n in sorted(counts.items()) if n > 1 + (mark in twice)]
+        more = [
+            f"{mark}: stored {n} times"
+            for mark, n in sorted(counts.items())
+            if n > 1 and mark not in twice
+        ]
         return lost + more
 
     def _not_whole(self) -> list[str]:
@@ -174,7 +183,8 @@ class Account:
         """A node stands for neighbours, but for those that were withdrawn since."""
         places = {each["uid"]: place for place, each in enumerate(self.messages)}
         faults = []
-        for uid, held in self.nodes.items():
+        for uid in self.own:
+            held = self.nodes[uid]
             line = [places[each] for each in held if each in places]
             if len(set(line)) != len(held):
                 faults.append(f"node {uid[:8]} does not open: {len(line)} of {len(held)} messages")
@@ -196,12 +206,33 @@ class Account:
             marks += marks_of(row)
         return marks
 
-    def _not_the_last_list(self) -> list[str]:
+    def miscounted(self, rows: Iterable[Row]) -> dict[str, int]:
+        """Texts that are active more or less often than the list *rows*, opened, has them."""
+        texts = {
+            m["uid"]: _normal(text_of(m["versions"][-1].get("content"))) for m in self.messages
+        }
+        counts = Counter(texts[m["uid"]] for m in self.messages if not m["withdrawn"])
+        for row in rows:
+            name = frame_of(row)
+            held = [
+                uid
+                for node in self.nodes
+                if name and node.startswith(name)
+                for uid in self.nodes[node]
+            ]
+            counts.subtract(texts[uid] for uid in held)
+            rest = _normal(_without_ours(text_of(row.get("content"))))
+            counts.subtract([rest] if rest else [])
+        return {text[:40]: n for text, n in counts.items() if n}
+
+    def _not_the_last_list(self, hidden: tuple[str, ...]) -> list[str]:
         """The last list, opened, is what is active in the store; a host may show a row twice."""
         if not self.lists:
             return ["no door was shown a list"]
         opened = {*self.expanded(self.rows[n] for n in self.lists[-1]["list"])}
         active = {m for each in self.messages if not each["withdrawn"] for m in self.stored(each)}
         return [f"{mark}: in the last list, but withdrawn" for mark in sorted(opened - active)] + [
-            f"{mark}: active, but not in the last list" for mark in sorted(active - opened)
+            f"{mark}: active, but not in the last list"
+            for mark in sorted(active - opened)
+            if not mark.startswith(hidden or "-")
         ]
