@@ -179,12 +179,13 @@ class _Run:
         """Add the versions that are missing here."""
         have = {} if new else self._stored(number, place)
         for record in records:
-            draft = self._draft(record)
-            body_digest = draft.digest
+            body_digest = bytes.fromhex(record["digest"])
+            if self.erase is not None:
+                body_digest = self._draft(record).digest
             if new and not have:
                 have[body_digest] = 1
             if body_digest not in have and not (self.shareable and not new):
-                self.store.revise(place.target.line, number, draft)
+                self.store.revise(place.target.line, number, self._draft(record))
                 have[body_digest] = max(have.values()) + 1
                 self.done.versions += 1
             if body_digest in have:
