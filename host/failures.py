@@ -84,10 +84,10 @@ class Failures:
             yield
         except Exception as error:
             self.note(what, error)
-        except KeyboardInterrupt as error:
+        except KeyboardInterrupt:
             if not last:
                 raise
-            self.note(f"{what} was interrupted", error)
+            _log.warning("lcm: %s was interrupted; what it did not store comes next time", what)
 
     def recent(self) -> list[str]:
         """The last few, for the status."""

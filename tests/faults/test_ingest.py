@@ -174,6 +174,7 @@ def test_an_interrupted_flush_is_whole_or_absent(make, home, caplog):
     engine = make()
     engine.on_session_end("s", rows)
     assert "interrupted" in caplog.text
+    assert "Traceback" not in caplog.text
     assert 0 == make().ingest([]).new
     assert [] == (kept(home) if database(home).exists() else [])
     rows[-1]["content"][0].armed = False
