@@ -8,15 +8,13 @@ while a summariser works.
 
 from __future__ import annotations
 
-import time as clock
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from ..storage.canon import decode, digest
 from ..storage.protocol import Store
-from ..storage.records import Entry, Node, Pass
-from .breaker import Breaker
+from ..storage.records import Entry, Node
 from .budget import Budget, budget_for
 from .cascade import choose_levels
 from .condense import next_runs
@@ -24,17 +22,15 @@ from .erase import cleaner
 from .fit import fresh, stub
 from .identity import MARK, mark_of
 from .ingest import Binding, Bound
-from .maker import PASS_SECONDS, Maker, Voice
+from .maker import Maker, Voice
 from .messages import is_system
 from .nodes import Item, frame_of
+from .passes import Outcome, PassRequest
 from .planner import Cut, choose_cut
-from .redact import Redact
 from .renderer import filler_row, render, summary_row
 from .scene import Scene, scene_of, size_of
 from .segment import leaves
-from .settings import Settings
 from .source_text import source_text
-from .summarizer import Summarizer
 from .validity import new_faults
 
 __all__ = ["Outcome", "PassRequest", "compact"]
@@ -49,64 +45,6 @@ _TRIES: tuple[tuple[float | None, bool], ...] = (
     (0.0, True),
     (None, True),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PassRequest:
-    """What the host asks for, and with what it can be done."""
-
-    settings: Settings
-    window: int
-    """Tokens of the model's context window."""
-    threshold_tokens: int
-    current_tokens: int | None
-    """What the host measured for the whole request; None if it did not say."""
-    force: bool
-    stamp: bool
-    """Whether our rows carry ``message_uid``: only where the host keeps it off the wire."""
-    summarizer: Summarizer | None = None
-    trusted: bool = False
-    """Whether the summariser is the caller's own function, and no model."""
-    focus: str = ""
-    memory: str = ""
-    breaker: Breaker = field(default_factory=Breaker)
-    """Of the summariser's route."""
-    seconds: float = PASS_SECONDS
-    """What the pass may spend on the summariser."""
-    redact: Redact | None = None
-    """Takes the secrets out of what a summariser reads and writes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a pass did."""
-
-    rows: Sequence[Any]
-    """The new list, or the very list that came in."""
-    changed: bool
-    before: int
-    """Tokens of the list that came in."""
-    after: int
-    rows_before: int = 0
-    reason: str = ""
-    """Why nothing changed."""
-    frame: Node | None = None
-    made: Sequence[Node] = field(default_factory=tuple)
-    """Nodes that this pass made (not those it found)."""
-
-    def record(self, session: str) -> Pass:
-        """What is remembered of the pass."""
-        degraded = sum(bool(node.degraded) for node in self.made)
-        return Pass(
-            time=clock.time(),
-            session=session,
-            tokens_before=self.before,
-            tokens_after=self.after,
-            rows_before=self.rows_before,
-            rows_after=len(self.rows),
-            frame=self.frame.uid if self.frame else "",
-            detail={"made": len(self.made), "degraded": degraded},
-        )
 
 
 def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> Outcome:

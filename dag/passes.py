@@ -1,0 +1,75 @@
+"""What a pass is asked for, and what it did."""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..storage.records import Node, Pass
+from .breaker import Breaker
+from .maker import PASS_SECONDS
+from .redact import Redact
+from .settings import Settings
+from .summarizer import Summarizer
+
+__all__ = ["Outcome", "PassRequest"]
+
+
+@dataclass(frozen=True, slots=True)
+class PassRequest:
+    """What the host asks for, and with what it can be done."""
+
+    settings: Settings
+    window: int
+    """Tokens of the model's context window."""
+    threshold_tokens: int
+    current_tokens: int | None
+    """What the host measured for the whole request; None if it did not say."""
+    force: bool
+    stamp: bool
+    """Whether our rows carry ``message_uid``: only where the host keeps it off the wire."""
+    summarizer: Summarizer | None = None
+    trusted: bool = False
+    """Whether the summariser is the caller's own function, and no model."""
+    focus: str = ""
+    memory: str = ""
+    breaker: Breaker = field(default_factory=Breaker)
+    """Of the summariser's route."""
+    seconds: float = PASS_SECONDS
+    """What the pass may spend on the summariser."""
+    redact: Redact | None = None
+    """Takes the secrets out of what a summariser reads and writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a pass did."""
+
+    rows: Sequence[Any]
+    """The new list, or the very list that came in."""
+    changed: bool
+    before: int
+    """Tokens of the list that came in."""
+    after: int
+    rows_before: int = 0
+    reason: str = ""
+    """Why nothing changed."""
+    frame: Node | None = None
+    made: Sequence[Node] = field(default_factory=tuple)
+    """Nodes that this pass made (not those it found)."""
+
+    def record(self, session: str) -> Pass:
+        """What is remembered of the pass."""
+        degraded = sum(bool(node.degraded) for node in self.made)
+        return Pass(
+            time=clock.time(),
+            session=session,
+            tokens_before=self.before,
+            tokens_after=self.after,
+            rows_before=self.rows_before,
+            rows_after=len(self.rows),
+            frame=self.frame.uid if self.frame else "",
+            detail={"made": len(self.made), "degraded": degraded},
+        )
