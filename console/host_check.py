@@ -12,12 +12,14 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
+from ..dag.erase import cleaner
 from ..dag.identity import is_fold, is_less, likeness
 from ..dag.messages import Row, host_uid, is_system, key_of, normal, role_of, text_of
+from ..dag.redact import redacted
 from ..dag.renderer import HEAD, begins_with_filler, recognise, rest_of, without_filler
 from ..storage.canon import decode
 from ..storage.errors import StoreBusy, StoreDamaged
@@ -30,7 +32,7 @@ from .verb import Progress
 
 __all__ = ["check_host"]
 
-#: From this share of common words on, a row is taken for another state of a message.
+#: From this share of common words on, a row is another state of a message that no other row is.
 _ALIKE = 0.8
 #: Messages that a host may have folded into one row.
 _FOLDED = 4
@@ -83,13 +85,22 @@ def _check(store: Store, log: HostLog, findings: Findings, progress: Progress) -
 
 
 class _Words:
-    """The words of every message of a line, in each version: eight bytes for each."""
+    """The words of many messages: eight bytes for each."""
 
     def __init__(self, keys: Iterable[bytes]) -> None:
-        self._marks = array("Q", sorted(array("Q", map(_mark, keys))))
+        self._marks = array("Q", map(_mark, keys))
+        self._sorted = False
+
+    def append(self, mark: int) -> None:
+        """Add those of one more."""
+        self._marks.append(mark)
+        self._sorted = False
 
     def count(self, mark: int) -> int:
-        """How many messages, or versions of one, have these words."""
+        """How many of the messages have these words."""
+        if not self._sorted:
+            self._marks = array("Q", sorted(self._marks))
+            self._sorted = True
         return bisect_right(self._marks, mark) - bisect_left(self._marks, mark)
 
 
@@ -103,11 +114,14 @@ class _SessionCheck:
     def __init__(self, store: Store, session: Session) -> None:
         self._store, self._session = store, session
         self._words = _Words(store.audit().keys(session.line))
+        self._cleaner = cleaner(store, redacted)
         self.counts: Counter[str] = Counter()
         self._missing: list[tuple[HostRow, Row]] = []
         """Rows that were not found, and what of each is a message."""
         self._first = self._last = 0
         """The first and the last row that was found."""
+        self._matched = _Words(())
+        """The words of the rows that were found."""
         self._listed: Counter[int] = Counter()
         """How often rows without a uid are in the host's list now, by their words."""
 
@@ -121,13 +135,23 @@ class _SessionCheck:
                 self.counts["system"] += 1
             elif (message := self._without_ours(row.message)) is None:
                 self.counts["own"] += 1
-            elif (uid := host_uid(message)) in known:
-                self._found(row)
-            elif self._words.count(mark := _mark(key_of(message))):
-                self._found(row)
-                self._listed[mark] += row.active and uid is None
             else:
-                self._missing.append((row, message))
+                self._look_for(row, message, known)
+
+    def _look_for(self, row: HostRow, message: Row, known: Mapping[str, int]) -> None:
+        uid, mark = host_uid(message), self._mark(message)
+        if uid not in known and not self._words.count(mark):
+            self._missing.append((row, message))
+            return
+        self._found(row)
+        self._matched.append(mark)
+        if row.active and uid is None:
+            self._listed[mark] += 1
+
+    def _mark(self, message: Row) -> int:
+        """The mark of a message as it is, or as it is stored where secrets are masked or forgotten."""
+        mark = _mark(key_of(message))
+        return mark if self._words.count(mark) else _mark(key_of(self._cleaner.row(message)))
 
     def _found(self, row: HostRow) -> None:
         self.counts["found"] += 1
@@ -154,7 +178,9 @@ class _SessionCheck:
         for message in self._store.stream(self._session.line) if open_ else ():
             stored = decode(message.body)
             behind.append(stored)
-            alike = [pair for pair in open_ if _is_alike(stored, behind, pair[1])]
+            alike = [pair for pair in open_ if _is_same(stored, behind, pair[1])]
+            if not alike and not self._matched.count(_mark(key_of(stored))):
+                alike = [pair for pair in open_ if likeness(stored, pair[1]) >= _ALIKE][:1]
             for pair in alike:
                 open_.remove(pair)
                 self._found(pair[0])
@@ -194,11 +220,11 @@ class _SessionCheck:
         )
 
 
-def _is_alike(stored: Row, behind: Sequence[Row], row: Row) -> bool:
-    """Whether *row* is another state of a stored message, or of the last few folded into one."""
+def _is_same(stored: Row, behind: Sequence[Row], row: Row) -> bool:
+    """Whether *row* is, beyond doubt, a state of a stored message, or of the last few folded into one."""
     if role_of(stored) != role_of(row):
         return False
-    if is_less(stored, row) or is_less(row, stored) or likeness(stored, row) >= _ALIKE:
+    if is_less(stored, row) or is_less(row, stored) or likeness(stored, row) == 1:
         return True
     parts = [part for part in behind if role_of(part) == role_of(row)]
     return any(is_fold(parts[-count:], row) for count in range(2, len(parts) + 1))
