@@ -272,7 +272,7 @@ def test_status_says_why_an_engine_does_nothing(home, capsys, fact, said):
 
 
 def test_status_before_the_first_turn_is_no_screen_of_zeros(tmp_path, capsys):
-    """No database yet: the facts are shown, and that no session began."""
+    """HOST-12: no database yet: the facts are shown, and that no session began."""
     code = ask(facts(last_prompt_tokens=0), "status", db_path=str(tmp_path / "lcm.db"))
     out = capsys.readouterr().out
     assert code == 0

@@ -216,7 +216,7 @@ def test_a_home_is_named_as_it_is(quickstart, tmp_path):
 
 
 def test_twice_is_once(quickstart, home):
-    """The second --into changes nothing in the config and makes no second backup."""
+    """HOST-08: the second --into changes nothing in the config and makes no second backup."""
     quickstart("--into", home, "--yes")
     once = (home / "config.yaml").read_text()
     kept = sorted(home.glob("config.yaml.before-lcm-*"))

@@ -26,7 +26,7 @@ def home(make_home, model):
 
 @pytest.mark.parametrize("way", list(Way), ids=lambda way: way.name.lower())
 def test_the_engine_comes_in_by_every_way(home, way):
-    """From each of the three places the agent gets our engine, tools included."""
+    """HOST-03: from each of the three places the agent gets our engine, tools included."""
     home.install(way)
     result = home.drive("converse", {"turns": [HELLO.user]})
     assert result["engine"] == "lcm"

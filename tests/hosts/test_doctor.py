@@ -1,0 +1,139 @@
+"""The doctor beside the real hosts: what it says of a home is what an agent in that home really gets."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from hostkit.host import ROOT
+from lcm.demo.model import Reply, Script, ScriptedModel, Turn
+
+pytestmark = pytest.mark.slow
+
+HELLO = Turn("Hello, who keeps the log?", (Reply("The keeper does."),))
+
+#: A Python in which a package cannot be found: what a forgotten `pip install` looks like.
+HIDDEN = """
+import importlib.util
+_find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name == "rapidfuzz" else _find(name, package)
+"""
+
+
+@pytest.fixture
+def model():
+    with ScriptedModel(Script([HELLO, HELLO])) as server:
+        yield server
+
+
+@pytest.fixture
+def home(make_home, model):
+    made = make_home(model.url)
+    made.install()
+    return made
+
+
+def from_outside(home):
+    """scripts/lcm doctor on that home, in the Python of the tests: (exit code, what is wrong by name)."""
+    program = [sys.executable, str(ROOT / "scripts" / "run.py"), "console.cli"]
+    done = home.run([*program, "--home", str(home.path), "doctor", "--json"], PATH="/usr/bin:/bin")
+    return done.returncode, wrong_in(done.stdout)
+
+
+def from_inside(home):
+    """`hermes lcm doctor` there."""
+    done = home.hermes("lcm", "doctor", "--json")
+    return done.returncode, wrong_in(done.stdout)
+
+
+def wrong_in(text):
+    checks = json.loads(text[text.index("{") :])["checks"]
+    return {check["name"]: check for check in checks if check["state"] == "wrong"}
+
+
+def engine_of(home):
+    """Which engine an agent gets."""
+    return home.drive("converse", {"turns": [HELLO.user]})["engine"]
+
+
+def test_a_home_that_works_has_nothing_wrong(home):
+    """HOST-02: an agent gets lcm, and the doctor finds no fault: asked in that Hermes, and from outside."""
+    assert engine_of(home) == "lcm"
+    assert from_inside(home) == (0, {})
+    assert from_outside(home) == (0, {})
+
+
+def not_selected(home):
+    home.config["context"] = {}
+
+
+def not_enabled(home):
+    home.config["plugins"]["enabled"] = []
+
+
+def disabled(home):
+    home.config["plugins"]["disabled"] = ["lcm"]
+
+
+def no_package(home):
+    folder = home.folder / "hidden"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(HIDDEN)
+    home._python_path.append(str(folder))
+
+
+@pytest.mark.parametrize("change", [not_selected, not_enabled, disabled, no_package])
+def test_a_silent_fallback_is_found(home, change):
+    """HOST-02: an agent that gets Hermes's own compressor is an agent whose home the doctor finds fault with."""
+    change(home)
+    served = engine_of(home)
+    code, wrong = from_outside(home)
+    if served == "lcm":  # the newer host loads an engine that is not enabled, and misses its hooks
+        assert home.host.is_new and change in (not_enabled, disabled)
+    elif change is not not_selected:
+        assert "log" in wrong or home.host.is_new
+    assert code == 1
+    assert wrong
+    assert all(check["remedy"] for check in wrong.values())
+
+
+def test_asked_in_hermes_it_tells_which_engine_it_gives(home):
+    """HOST-02: `hermes lcm doctor` asks the host as an agent does, and says so when it is another one."""
+    assert engine_of(home) == "lcm"
+    home.config["context"] = {"engine": "compressor"}
+    code, wrong = from_inside(home)
+    assert code == 1
+    assert {"engine", "served by"} <= wrong.keys()
+    assert "compressor" in wrong["served by"]["said"]
+
+
+def test_a_broken_database_is_found_and_stops_nothing(home):
+    """HOST-04: the turn goes through; the doctor, asked in Hermes, says what is wrong and what to do."""
+    home.database.parent.mkdir(parents=True)
+    home.database.write_text("This is no database. " * 400)
+    before = home.database.read_bytes()
+    result = home.drive("converse", {"turns": [HELLO.user]})
+    assert result["turns"][-1]["final"] == "The keeper does."
+    assert result["engine"] == "lcm"
+    code, wrong = from_inside(home)
+    assert code == 1
+    assert "no SQLite database" in wrong["database"]["said"]
+    assert home.database.read_bytes() == before
+    assert "lcm: " in home.log()
+
+
+def test_a_saved_list_of_toolsets_keeps_the_tools(home, model):
+    """HOST-07: a list saved before the plugin came hides none of its tools; an empty one does, and is named."""
+    home.config["platform_toolsets"] = {"cli": ["terminal", "file"]}
+    home.hermes("-z", HELLO.user)
+    assert "lcm_grep" in model.spoken[-1].tools
+    home.config["platform_toolsets"] = {"cli": []}
+    checks = json.loads(home.hermes("lcm", "doctor", "--json").stdout)["checks"]
+    assert [check["name"] for check in checks if check["state"] == "note"].count("tools") == 1
+
+
+def test_what_the_doctor_prints_is_json_alone(home):
+    """HOST-10: standard output of a --json command holds nothing of the plugin's loading."""
+    for verb in ("status", "doctor"):
+        assert json.loads(home.hermes("lcm", verb, "--json").stdout)
