@@ -176,30 +176,37 @@ class _Run:
     def _versions(
         self, number: int, records: Sequence[Record], place: _Place, *, new: bool
     ) -> None:
-        """Add the versions that are missing here."""
-        have = {} if new else self._stored(number, place)
+        """Add the versions that are missing here; of a *new* message the first is stored already."""
+        stored = {} if new else self._stored(number, place)
+        have = {mark: version for version, mark in stored.items()}
         for record in records:
-            body_digest = bytes.fromhex(record["digest"])
-            if self.erase is not None:
-                body_digest = self._draft(record).digest
-            if new and not have:
-                have[body_digest] = 1
-            if body_digest not in have and not (self.shareable and not new):
-                self.store.revise(place.target.line, number, self._draft(record))
-                have[body_digest] = max(have.values()) + 1
-                self.done.versions += 1
-            if body_digest in have:
-                version = have[body_digest]
-                self.versions[record["number"], record["version"]] = version
-                self.digests[number, version] = body_digest
+            mark = bytes.fromhex(record["digest"])
+            if mark not in have and (not new or self.erase is not None):
+                mark = self._draft(record).digest
+                have = {**self._bodies(stored, number), **have}
+            if mark not in have:
+                if self.shareable and not new:
+                    continue
+                if stored:
+                    self.store.revise(place.target.line, number, self._draft(record))
+                    self.done.versions += 1
+                have[mark] = max(stored, default=0) + 1
+                stored[have[mark]] = mark
+            self.versions[record["number"], record["version"]] = have[mark]
+            self.digests[number, have[mark]] = stored[have[mark]]
 
-    def _stored(self, number: int, place: _Place) -> dict[bytes, int]:
-        """The version of each digest of a message that is here."""
+    def _stored(self, number: int, place: _Place) -> dict[int, bytes]:
+        """The digest of each version of a message that is here."""
         entry = place.entries.get(number)
         if entry is not None and entry.version == 1:
-            return {entry.digest: 1}
+            return {1: entry.digest}
         wanted = [(number, version) for version, _ in self.store.editions(number)]
-        return {message.digest: message.version for message in self.store.read(wanted)}
+        return {message.version: message.digest for message in self.store.read(wanted)}
+
+    def _bodies(self, stored: Mapping[int, bytes], number: int) -> dict[bytes, int]:
+        """The versions by the bytes that stand there now: other ones, where something was forgotten."""
+        wanted = [(number, version) for version in stored if self.erase is not None]
+        return {digest(message.body): message.version for message in self.store.read(wanted)}
 
     def _rename(
         self, number: int, first: Record, known: Mapping[str, int], place: _Place, *, new: bool
@@ -236,11 +243,21 @@ class _Run:
             except KeyError:
                 self.done.left_out += 1
                 continue
-            if not self.store.nodes([here.uid]):
+            uid = self._known_as(node, here)
+            if not uid:
                 self.store.put_node(here)
                 self.done.nodes += 1
                 self.done.renamed += here.uid != node.uid
-            self.nodes[node.uid] = here.uid
+            self.nodes[node.uid] = uid or here.uid
+
+    def _known_as(self, node: Node, here: Node) -> str:
+        """The uid of the node if it is here: as it would be stored, or as it was, before something
+        under it was forgotten."""
+        known = self.store.nodes([here.uid, node.uid])
+        same = (
+            each.uid for each in known if (each.sources, each.line) == (here.sources, here.line)
+        )
+        return next(same, "")
 
     def _translated(self, node: Node) -> Node:
         """The node over the messages and nodes as they are called here.

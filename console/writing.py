@@ -151,7 +151,7 @@ def _messages(work: _Work, entries: Sequence[Entry], session: str) -> Iterator[d
             elif entry.id in versions:
                 for message in versions[entry.id]:
                     yield _message(work, place, message, names.get(entry.id, ()))
-                    work.written[entry.id, message.version] = message.digest
+                    work.written[entry.id, message.version] = digest(message.body)
                 counted.messages += 1
                 counted.versions += entry.version - 1
         work.manner.progress("messages", counted.messages, work.total)
@@ -177,7 +177,16 @@ def read_whole(store: Store, wanted: Sequence[tuple[int, int]]) -> list[Message 
         found: list[Message | None] = list(store.read(wanted))
     except BROKEN:
         found = [_one(store, pair) for pair in wanted]
-    return [each if each and digest(each.body) == each.digest else None for each in found]
+    marks = [each and digest(each.body) for each in found]
+    if all(each and mark == each.digest for each, mark in zip(found, marks, strict=True)):
+        return found
+    stones = {stone.name: stone.digest for stone in store.eraser().stones("message")}
+    return [
+        each
+        if each and mark in (each.digest, stones.get(f"{each.id}@{each.version}"))
+        else None  # neither what was stored nor what was left of it on request
+        for each, mark in zip(found, marks, strict=True)
+    ]
 
 
 def _one(store: Store, pair: tuple[int, int]) -> Message | None:

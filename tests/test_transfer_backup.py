@@ -153,7 +153,7 @@ class Writer(threading.Thread):
 
 
 def test_agents_write_meanwhile(database, tmp_path, monkeypatch):
-    """Under steady writing a backup in small steps ends, is of one moment, and holds up no writer."""
+    """MIG-11: Under steady writing a backup in small steps ends, is of one moment, and holds up no writer."""
     monkeypatch.setattr(backup, "STEP_PAGES", 1)
     steps = []
 

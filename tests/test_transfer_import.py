@@ -438,6 +438,35 @@ def test_a_forgotten_session_does_not_come_back(full, tmp_path):
     store.close()
 
 
+def test_a_forgotten_string_does_not_come_back(full, tmp_path, monkeypatch):
+    """An old export holds it still: what comes from there is what stands here, and no version more."""
+    file = exported(full, tmp_path / "a.jsonl")
+    for database in (full, tmp_path / "other.db"):
+        if database != full:
+            store = open_store(database)
+            Ledger(store, store.open_session("mine")).ingest(rows_of("seen", 1, 2))
+            store.close()
+        monkeypatch.setattr("sys.stdin", io.StringIO("seen 2 seen 2"))
+        assert 0 == lcm("forget", "--db", database, "--text", "--yes", "--json")[0]
+        code, answer = imported(file, database)
+        assert 0 == code
+        if database == full:
+            assert (0, 0, 0) == tuple(answer["done"][k] for k in ("messages", "versions", "nodes"))
+        again = exported(database, tmp_path / f"{database.parent.name}-again.jsonl")
+        assert "seen 2 seen 2" not in again.read_text()
+        assert 0 == imported(again, tmp_path / f"{database.parent.name}-new.db")[0]
+        store = open_store(database)
+        assert not [m for m in store.stream() if b"seen 2 seen 2" in m.body]
+        assert not [
+            n
+            for n in store.nodes_on(range(1, 9))
+            if any("seen 2 seen 2" in t for t in n.texts.values())
+        ]
+        report = verify(store)
+        assert report.good, report.failures
+        store.close()
+
+
 # any message at all
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters())
