@@ -181,18 +181,22 @@ class SqliteAudit:
         return found
 
     def keys(self, line: int) -> Iterator[bytes]:
-        """Current versions by their places, earlier ones by theirs."""
-        for table, column in (("messages", "id"), ("versions", "message")):
-            after = -1
-            while True:
-                with self._connection.reading() as sql:
-                    rows = sql.execute(
-                        f"SELECT t.id, t.key FROM {table} t WHERE t.id > ? AND EXISTS"
-                        f" (SELECT 1 FROM entries e WHERE e.message = t.{column} AND e.line = ?)"
-                        " ORDER BY t.id LIMIT ?",
-                        [after, line, _CHUNK],
-                    ).fetchall()
-                if not rows:
-                    break
-                yield from (key for _, key in rows)
-                after = rows[-1][0]
+        """Current versions by their places, each followed by the earlier ones."""
+        after = -(1 << 62)
+        while True:
+            with self._connection.reading() as sql:
+                rows = sql.execute(
+                    "SELECT e.seq, m.id, m.version, m.key FROM entries e JOIN messages m ON m.id = e.message"
+                    " WHERE e.line = ? AND e.seq > ? ORDER BY e.seq LIMIT ?",
+                    [line, after, _CHUNK],
+                ).fetchall()
+                several = [number for _, number, version, _ in rows if version > 1]
+                earlier = sql.execute(
+                    f"SELECT key FROM versions WHERE message IN ({','.join('?' * len(several))})",
+                    several,
+                ).fetchall()
+            if not rows:
+                return
+            yield from (key for *_, key in rows)
+            yield from (key for (key,) in earlier)
+            after = rows[-1][0]

@@ -337,6 +337,8 @@ def test_a_sound_store_passes_its_audit(store):
     assert places[:1:-1] == audit.places(line, 0, 1 << 60, 1)
     assert {1: places[0], 3: places[2]} == audit.placed(line, [1, 3, 4, 9])
     first, second = store.read([(2, 1), (2, 2)])
+    keys = [key for entry in store.entries(line) for _, key in store.editions(entry.id)]
+    assert sorted(keys) == sorted(audit.keys(line))
     wanted = {(2, 1): first.digest, (2, 2): second.digest}
     assert wanted == audit.digests([(2, 1), (2, 2), (2, 3), (9, 1)])
     assert [(1, f"{1:032x}")] == audit.nodes(0, 9)
