@@ -199,7 +199,8 @@ def _drop_weak_end(
             for i in range(before + 1, result.found[start][0])
             if i not in result.taken and not stored[i].withdrawn
         ]
-        if not free or leftover.run(probes[row], free[:_LOOK_AHEAD]):
+        tried = (free[n : n + _LOOK_AHEAD] for n in range(min(len(free), _LOOK_AHEAD)))
+        if not free or any(leftover.run(probes[row], run) for run in tried):
             return
         for n in range(start, end):
             result.unbind(n)

@@ -247,3 +247,14 @@ def test_what_follows_a_summary_sent_again_is_new(ledger):
     assert [*rows, *more[1:]] == stored(ledger)
     later = list(passed(ledger, [*out, *more, *talk(10, first=50)]).rows)
     assert 3 == again(ledger).ingest([*later, *more]).new
+
+
+def test_a_short_answer_behind_a_changed_row_and_a_hole_is_known(ledger):
+    """The picture's row came back flattened, a row in front of it was discarded: nothing is doubled."""
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    look = user([{"type": "text", "text": "what is on this picture?"}, picture])
+    rows = [user("a first question"), said("a row that goes"), look, said("A lamp.")]
+    ledger.ingest(rows)
+    back = [rows[0], user("what is on this picture?"), rows[3]]
+    assert IngestReport(known=3) == again(ledger).ingest(back)
+    assert rows == stored(ledger)
