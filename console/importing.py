@@ -52,6 +52,18 @@ class _Job:
         """Never None."""
         return self.call.progress or (lambda _what, _done, _total: None)
 
+    def named(self, names: Sequence[str]) -> set[str]:
+        """Those of *names* that were asked for: all, or those that begin with --session.
+
+        Raises:
+            LookupError: none of them does.
+        """
+        begin = self.call.session
+        found = {name for name in names if name.startswith(begin)}
+        if begin and not found:
+            raise LookupError(f"{self.path} has no session {begin!r}.")
+        return found
+
     def backed_up(self, new: int) -> str | None:
         """Make a backup, if anything is going to be added to what is there."""
         if not new or self.call.options.get("no_backup") or not self.store.totals().messages:
@@ -101,6 +113,7 @@ def _target(path: str, *, rehearsal: bool) -> Store:
 
 def _own(job: _Job) -> dict[str, Any]:
     found = scan(job.path, job.progress)
+    found.groups = _asked_for(job, found.groups)
     refused = _refused(job.store, found, incomplete=bool(job.call.options.get("incomplete")))
     wanted = [group for group in found.groups if group.line not in refused]
     sessions = [_outlook(job.store, group) for group in wanted]
@@ -122,6 +135,18 @@ def _own(job: _Job) -> dict[str, Any]:
         data["backup"] = job.backed_up(sum(each["new"] for each in sessions))
         data["done"] = asdict(restore(job.store, job.path, found, wanted, job.progress))
     return data
+
+
+def _asked_for(job: _Job, groups: list[Group]) -> list[Group]:
+    """The groups of the sessions asked for, and those that they rest on."""
+    named = job.named([each.name for group in groups for each in group.sessions])
+    lines = {group.line for group in groups if named & {each.name for each in group.sessions}}
+    if not job.call.session:
+        return groups
+    for group in reversed(groups):  # what a group rests on is written before it
+        if group.line in lines:
+            lines |= group.needs
+    return [group for group in groups if group.line in lines]
 
 
 def _refused(store: Store, found: Scan, *, incomplete: bool) -> dict[int, str]:
@@ -169,6 +194,8 @@ def _neighbours(job: _Job) -> dict[str, Any]:
     with open_peer(job.path, job.kind) as opened:
         peer = _Clean(opened, eraser(job.store.eraser().stones("text")))
         conversations = peer.conversations()
+        named = job.named([each.name for each in conversations])
+        conversations = [each for each in conversations if each.name in named]
         forgotten = job.store.eraser().is_forgotten
         wanted = [each for each in conversations if not forgotten(each.name)]
         sessions = []
@@ -344,7 +371,7 @@ VERB = Verb(
         "everything.jsonl --dry-run",
         "everything.jsonl",
         "~/.openclaw/lcm.db --dry-run",
-        "old.db --from lcm-x",
+        "old.db --session 20261130",
     ),
     opens="itself",
     in_chat=False,

@@ -92,6 +92,20 @@ def test_one_session_comes_with_what_it_rests_on(full, tmp_path):
     store.close()
 
 
+def test_of_a_whole_export_one_session_may_be_taken(full, tmp_path):
+    """--session brings it and what it rests on; an unknown one is an error."""
+    file, new = exported(full, tmp_path / "a.jsonl"), tmp_path / "new.db"
+    code, answer = imported(file, new, "--session", "oth")
+    assert (0, 13) == (code, answer["done"]["messages"])
+    code, answer = imported(file, new, "--session", "twig")
+    assert 0 == code
+    store = open_store(new, create=False)
+    assert verify(store).good
+    assert {"other", "twig", "talk", "talk-2"} == {each.name for each in store.sessions()}
+    store.close()
+    assert "no session" in imported(file, new, "--session", "nobody")[1]["error"]
+
+
 def test_into_a_store_with_other_conversations(full, tmp_path):
     """Numbers are taken: messages keep their uids, summaries get names of this store, and all is proved."""
     new = tmp_path / "new.db"
