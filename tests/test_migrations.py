@@ -76,6 +76,7 @@ def test_every_released_schema_becomes_the_newest(tmp_path, frozen, rows):
     open_store(tmp_path / "new.db").close()
     store = open_store(path, create=False)
     report = verify(store)
+    # After a change of the rows, and before their release: scripts/run.py scripts.freeze_schema
     assert report.good, report.failures
     assert report.counts.messages == (49 if rows else 0)
     assert len(store.search(["garden"], [], freeze_filter(), 5)) == rows
