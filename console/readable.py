@@ -18,11 +18,10 @@ from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Session
 from ..storage.text import content_text
 from .screen import clean, many
-from .writing import Manner, read_whole
+from .writing import Manner, batches, read_whole
 
 __all__ = ["markdown"]
 
-_BATCH: Final = 200
 _TICKS: Final = re.compile(r"`+")
 _SHOWN: Final = frozenset({"role", "content", "tool_calls", "tool_name", "name", "tool_call_id"})
 _LEAST_FENCE: Final = 3
@@ -33,9 +32,8 @@ def markdown(store: Store, session: Session, manner: Manner) -> Iterator[str]:
     entries = store.entries(session.line)
     yield _head(session, entries, shareable=manner.redact is not None)
     manner.counted.sessions += 1
-    turn = -1
-    for start in range(0, len(entries), _BATCH):
-        part = entries[start : start + _BATCH]
+    turn, done = -1, 0
+    for part in batches(entries):
         for entry, message in zip(part, read_whole(store, [(e.id, 0) for e in part]), strict=True):
             if entry.turn != turn:
                 turn = entry.turn
@@ -49,7 +47,8 @@ def markdown(store: Store, session: Session, manner: Manner) -> Iterator[str]:
                 row = each_string(row, manner.redact, named=True)
             manner.counted.messages += 1
             yield _message(entry, message, row)
-        manner.progress("messages", start + len(part), len(entries))
+        done += len(part)
+        manner.progress("messages", done, len(entries))
 
 
 def _head(session: Session, entries: list[Entry], *, shareable: bool) -> str:

@@ -20,7 +20,7 @@ from . import transfer
 from .report import BROKEN
 from .verb import Progress
 
-__all__ = ["ORIGIN", "Counted", "Manner", "read_whole", "records"]
+__all__ = ["ORIGIN", "Counted", "Manner", "batches", "read_whole", "records"]
 
 ORIGIN: Final = "origin"
 """Under this name a session remembers which program it was imported from."""
@@ -141,7 +141,7 @@ def _messages(work: _Work, entries: Sequence[Entry], session: str) -> Iterator[d
     """Each message in its place, every version of it, unless it is in the file already."""
     names = work.store.archive().aliases([entry.id for entry in entries])
     counted = work.manner.counted
-    for batch in _batches(entries):
+    for batch in batches(entries):
         fresh = [entry for entry in batch if (entry.id, 1) not in work.written]
         versions = _versions(work, fresh)
         for entry in batch:
@@ -225,7 +225,8 @@ def _message(
     return transfer.with_body(record, body)
 
 
-def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+def batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+    """*entries* in pieces whose bodies fit in memory at once."""
     batch: list[Entry] = []
     weight = 0
     for entry in entries:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import StoreDamaged, StoreError, StoreForeign, StoreMissing
+from .fts import is_about
 from .migrations import APPLICATION_ID
 from .reading import read_only, snapshot
 from .translation import translated
@@ -31,7 +32,8 @@ Steps = Callable[[str, int, int], None]
 
 _COUNTS = (
     "SELECT (SELECT count(*) FROM messages), (SELECT count(*) FROM versions),"
-    " (SELECT count(*) FROM nodes), (SELECT count(*) FROM sessions)"
+    " (SELECT count(*) FROM nodes WHERE kind != 'frame'), (SELECT count(*) FROM nodes WHERE kind = 'frame'),"
+    " (SELECT count(*) FROM sessions)"
 )
 
 
@@ -45,7 +47,9 @@ class Copied:
     versions: int
     """Superseded versions, beside the current ones."""
     nodes: int
-    """Summaries and frames."""
+    """Summaries."""
+    frames: int
+    """Summary rows."""
     sessions: int
 
 
@@ -101,6 +105,9 @@ def _check(part: Path, counts: tuple[int, ...], path: Path) -> None:
     try:
         with translated(str(part)), contextlib.closing(_open(part)) as copied:
             found = [str(row[0]) for row in copied.execute("PRAGMA quick_check(3)")]
+            found = [fault for fault in found if not is_about(fault)] or [
+                "ok"
+            ]  # an index can be made again
             if found == ["ok"] and copied.execute(_COUNTS).fetchone() != counts:
                 found = ["it holds fewer rows than its source"]
     except StoreError as error:
