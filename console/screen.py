@@ -163,6 +163,7 @@ def _signs(title: str) -> Iterator[Progress]:
         if clock.monotonic() > due:
             due = clock.monotonic() + _SIGN_OF_LIFE_SECONDS
             of = f" of {total:,}" if total else ""
-            put(f"{title}: {done:,}{of} {what}\n", sys.stderr)
+            count = f"{done:,}{of} " if done or total else ""
+            put(f"{title}: {count}{what}\n", sys.stderr)
 
     yield show

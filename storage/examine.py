@@ -84,7 +84,8 @@ def examine(path: Path, looking: Callable[[str], None] = lambda _what: None) -> 
         looking("the pages of the file")
         with _part(seen):
             rows = sql.execute(f"PRAGMA quick_check({_MOST_FAULTS})").fetchall()
-            seen.faults += [str(row[0]) for row in rows if row != ("ok",)]
+            for fault in (str(row[0]) for row in rows if row != ("ok",)):
+                (seen.index if fts.is_about(fault) else seen.faults).append(fault)
         with _part(seen):
             seen.messages = sql.execute("SELECT count(*) FROM messages").fetchone()[0]
             degraded = "SELECT count(*) FROM nodes WHERE degraded != ''"

@@ -48,6 +48,11 @@ def put_text_there(path):
     path.write_text("Somebody's notes, and no database. " * 200)
 
 
+def put_a_folder_there(path):
+    path.unlink()
+    path.mkdir()
+
+
 def put_another_program_there(path):
     path.unlink()
     sql = sqlite3.connect(path)
@@ -79,6 +84,7 @@ DAMAGES = {
     overwrite_the_first_page: "no SQLite database",
     write_over_the_schema: "damaged",
     put_text_there: "no SQLite database",
+    put_a_folder_there: "is a folder",
     put_another_program_there: "another program",
     make_it_newer: "newer version",
     take_it_away_and_leave_its_wal: "missing or empty",
@@ -113,8 +119,8 @@ def test_a_damaged_file_stops_no_conversation(filled, make, capsys, caplog, dama
     assert {"database", "integrity"} & wrong.keys()
     assert before == content_of(filled)
 
-    for name in ("lcm.db", "lcm.db-wal", "lcm.db-shm"):
-        filled.with_name(name).unlink(missing_ok=True)
+    for each in filled.parent.glob("lcm.db*"):
+        each.rmdir() if each.is_dir() else each.unlink()
     shutil.move(copy, filled)
     engine.on_turn_complete(rows)
     assert engine.get_status()["problems"] == []
