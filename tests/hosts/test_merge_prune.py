@@ -21,7 +21,7 @@ _NAMES = (
 )
 SCENES = [
     *(Scene(name, _MODULE) for name in _NAMES),
-    *(Scene(name, _MODULE, False) for name in ("with_todos", "gateway", "thrown_away")),
+    *(Scene(name, _MODULE, False) for name in ("gateway", "thrown_away")),
     Scene("timed_out", _MODULE, only="new"),
 ]
 #: What the last list may lack: the text of pruned results, and what another agent said.

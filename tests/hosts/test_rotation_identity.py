@@ -9,9 +9,13 @@ from hostkit.scenes import Scene
 pytestmark = pytest.mark.slow
 
 SCENES = [
-    Scene(name, "scenes_rotation", in_place)
-    for name in ("three_times", "compress_here", "the_session_that_was_left")
-    for in_place in (False, True)
+    *(
+        Scene(name, "scenes_rotation", in_place)
+        for name in ("three_times", "compress_here")
+        for in_place in (False, True)
+    ),
+    Scene("the_session_that_was_left", "scenes_rotation", in_place=False),
+    Scene("in_the_middle_of_a_turn", "scenes_rotation", in_place=False),
 ]
 
 
@@ -38,3 +42,10 @@ def test_a_summary_row_is_known_again_under_every_id(walked, scene):
     rows = lived.last_list(session)
     assert frame_of(rows[0])
     assert lived.account(session).expanded(rows)[0] == lived.told["begins"]
+
+
+def test_the_host_compacts_between_two_steps_of_a_turn(walked):
+    """LIFE-01: and the results of the turn in which the id changes are stored once, too."""
+    lived = walked.of(Scene("in_the_middle_of_a_turn", "scenes_rotation", in_place=False))
+    assert lived.told["inside"] >= 1
+    assert len(lived.kept) > lived.told["inside"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from person import Person, look, mark, text, texts
+from person import WORDS, Person, look, mark, text, texts
 
 
 def three_times(*, in_place: bool) -> dict:
@@ -56,3 +56,20 @@ def the_session_that_was_left(*, in_place: bool) -> dict:
     again.say(text())
     again.leave()
     return {"sessions": [first, last, again.session]}
+
+
+def in_the_middle_of_a_turn(*, in_place: bool) -> dict:
+    """Long tool results push the list over the threshold: the host compacts between two steps."""
+    person = Person(in_place=in_place)
+    person.say(*texts(3))
+    person.engine.threshold_tokens = 16_000
+    long = WORDS * 16
+    person.say(text(look(long), look(long)), text(look(long), look(long)), *texts(2))
+    inside = person.engine.compression_count
+    person.leave()
+    again = Person(person.session, in_place=in_place)
+    again.say(text())
+    again.compress()
+    again.say(text())
+    again.leave()
+    return {"sessions": [again.session], "inside": inside}
