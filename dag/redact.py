@@ -360,7 +360,7 @@ def _holds_secret(key: object, item: object) -> bool:
 
 
 #: Characters that are given to the host's redaction at a time: parts of it are quadratic.
-_AT_ONCE: Final = 8000
+_AT_ONCE: Final = 2000
 
 
 def with_host(host: Redact | None) -> Redact:
