@@ -46,7 +46,8 @@ def _connect(path: Path) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         sql.close()
         wal = path.with_name(f"{path.name}-wal")
-        if "unable to open" not in str(error) or (wal.exists() and wal.stat().st_size):
+        held = wal.exists() and wal.stat().st_size
+        if held or not any(said in str(error) for said in ("unable to open", "readonly")):
             raise
         return sqlite3.connect(f"{url}&immutable=1", uri=True, isolation_level=None)
     except BaseException:

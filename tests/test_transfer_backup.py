@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
+import sys
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from lcm.console.backup import make_backup
@@ -17,6 +21,8 @@ from lcm.console.verify import verify
 from lcm.dag.ingest import Ledger
 from lcm.storage import backup, open_store
 from lcm.storage.errors import StoreDamaged, StoreForeign, StoreMissing, StoreUnwritable
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def rows_of(count, *, size=200):
@@ -250,6 +256,38 @@ def test_a_backup_of_an_empty_store_is_one(tmp_path):
     done = make_backup(str(tmp_path / "lcm.db"))
     assert 0 == done.messages
     assert [] == bodies(done.path)
+
+
+#: Run in a child that is an ordinary user: root may write anything.
+_CHILD = """
+import importlib.util, os, sys
+root, database, target = sys.argv[1:4]
+spec = importlib.util.spec_from_file_location("lcm", f"{root}/__init__.py", submodule_search_locations=[root])
+lcm = importlib.util.module_from_spec(spec); sys.modules["lcm"] = lcm; spec.loader.exec_module(lcm)
+import lcm.storage.backup, lcm.console.backup
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+lcm.console.backup.make_backup(database, target)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems have other permissions")
+def test_what_may_only_be_read_is_backed_up_elsewhere(database):
+    """A database that its reader cannot write, in a folder that he cannot write: copied to where he can."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for each in ("theirs", "mine"):
+            (folder / each).mkdir()
+        shutil.copy(database, folder / "theirs")
+        modes = {"": 0o755, "mine": 0o777, "theirs/lcm.db": 0o444, "theirs": 0o555}
+        for each, mode in modes.items():
+            (folder / each).chmod(mode)
+        paths = (folder / "theirs" / "lcm.db", folder / "mine" / "copy.db")
+        words = [sys.executable, "-c", _CHILD, str(ROOT), *map(str, paths)]
+        subprocess.run(words, check=True, cwd="/")
+        assert ["lcm.db"] == os.listdir(folder / "theirs")
+        (folder / "theirs").chmod(0o755)
+        assert bodies(database) == bodies(paths[1])
 
 
 # the command
