@@ -1,0 +1,74 @@
+"""The oracle of the scenes finds what it is there to find; no host is needed to know that."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from hostkit.oracle import Account
+
+ROWS = [
+    {"role": "user", "content": "u0001: Is the gauge read?"},
+    {"role": "assistant", "content": "a0001: It is, since this morning."},
+    {"role": "user", "content": "u0002: And the lamp?"},
+]
+KEPT = {
+    "messages": [
+        {"uid": f"{n:032x}", "turn": 1, "withdrawn": False, "versions": [row]}
+        for n, row in enumerate(ROWS)
+    ],
+    "nodes": {"f" * 32: [f"{0:032x}", f"{1:032x}"]},
+    "own": ["f" * 32],
+    "problems": [],
+}
+SUMMARY = {"role": "user", "content": f"Earlier conversation, compacted. Gist.\n\n[lcm {'f' * 8}]"}
+
+
+def account(kept=KEPT, rows=ROWS):
+    """The books of one session whose only list is *rows*."""
+    shown = [{"door": "compress", "session": "s", "list": list(range(len(rows)))}]
+    return Account({"rows": rows, "lists": shown, "passes": []}, kept, ["s"])
+
+
+def lose(kept):
+    del kept["messages"][1]
+
+
+def double(kept):
+    kept["messages"].append({**kept["messages"][1], "uid": "d" * 32})
+
+
+def cut(kept):
+    kept["messages"][1]["versions"] = [{"role": "assistant", "content": "a0001: It is"}]
+
+
+def swap(kept):
+    kept["messages"].reverse()
+
+
+def withdraw(kept):
+    kept["messages"][2]["withdrawn"] = True
+
+
+def tear(kept):
+    kept["nodes"]["f" * 32].append("e" * 32)
+
+
+def test_all_is_well_where_all_is_well():
+    """A list, and one whose beginning is a summary row."""
+    assert account().faults() == []
+    assert account(rows=[SUMMARY, ROWS[2]]).faults() == []
+
+
+@pytest.mark.parametrize("fault", [lose, double, cut, swap, withdraw, tear])
+def test_each_fault_is_found(fault):
+    """A message that is missing, there twice, not whole, misplaced, taken out; a node that does not open."""
+    kept = copy.deepcopy(KEPT)
+    fault(kept)
+    assert account(kept).faults()
+
+
+def test_what_is_active_and_in_no_list_is_found():
+    """An undo that the store has missed."""
+    assert account(rows=ROWS[:2]).faults() == ["u0002: active, but not in the last list"]
+    assert account(rows=[SUMMARY]).miscounted([SUMMARY]) == {"u0002: And the lamp?": 1}
