@@ -14,6 +14,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import time as clock
 import weakref
 from collections.abc import Iterator
 from functools import partial
@@ -47,6 +48,8 @@ __all__ = ["Connection", "translated"]
 BUSY_SECONDS = 5.0
 #: The same for a door that comes while the lock that another one waited for is still held.
 _IMPATIENT_SECONDS = 0.25
+#: So long after one that waited in vain; then a door waits as long as the first one again.
+_IMPATIENT_FOR_SECONDS = 15.0
 #: Size of the WAL at which a commit is followed by a checkpoint.
 CHECKPOINT_BYTES = 4_000_000
 _CACHE_KIB = 2_000
@@ -80,6 +83,7 @@ class Connection:
         self.depth = 0
         """How many writing blocks are open, one in another."""
         self._waits = BUSY_SECONDS
+        self._impatient_until = 0.0
         self._obstacle = False
         self._damage: tuple[int, ...] | None = None
         """What the file looked like when it was found to be damaged: nothing is written to it since."""
@@ -252,16 +256,20 @@ class Connection:
                 self._checkpoint_at_need()
 
     def _begin(self) -> None:
-        """Wait for the write lock: long once, and only a moment as long as somebody keeps it.
+        """Wait for the write lock: long, and then for a while only a moment as long as somebody keeps it.
 
-        A host calls several doors a turn, and none of them may hold it up for long.
+        A host calls several doors a turn, and they may not hold it up one after the other.
         """
+        if clock.monotonic() > self._impatient_until:
+            self._wait(BUSY_SECONDS)
         try:
             self.sql.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError:
+            if self._waits == BUSY_SECONDS:
+                self._impatient_until = clock.monotonic() + _IMPATIENT_FOR_SECONDS
             self._wait(_IMPATIENT_SECONDS)
             raise
-        self._wait(BUSY_SECONDS)
+        self._impatient_until = 0.0
 
     def _wait(self, seconds: float) -> None:
         """Wait so long for locks from now on."""
@@ -306,7 +314,7 @@ class Connection:
         try:
             self.sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
-            self._wait(BUSY_SECONDS)
+            self._wait(BUSY_SECONDS)  # whoever committed is patient
 
     def close(self) -> None:
         """Let go of the file; a second call does nothing."""
