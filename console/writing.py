@@ -59,6 +59,8 @@ class _Work:
     store: Store
     manner: Manner
     total: int
+    names: dict[int, tuple[str, ...]]
+    """Other names of messages."""
     written: dict[tuple[int, int], bytes] = field(default_factory=dict)
     """Digest of each (message, version) that is in the file already."""
     nodes: set[str] = field(default_factory=set)
@@ -77,7 +79,8 @@ def records(store: Store, session: Session | None, manner: Manner) -> Iterator[d
         lines = sorted(store.lineage(session.line))
         kept = {entry.id for entry in store.entries(session.line)}
     total = store.totals().messages if kept is None else len(kept)
-    work = _Work(store, manner, total)
+    names = store.archive().aliases(None if kept is None else list(kept))
+    work = _Work(store, manner, total, names)
     yield {
         "kind": transfer.FORMAT,
         "version": transfer.VERSION,
@@ -139,7 +142,6 @@ def _nodes(work: _Work, line: int) -> Iterator[Node]:
 
 def _messages(work: _Work, entries: Sequence[Entry], session: str) -> Iterator[dict[str, Any]]:
     """Each message in its place, every version of it, unless it is in the file already."""
-    names = work.store.archive().aliases([entry.id for entry in entries])
     counted = work.manner.counted
     for batch in batches(entries):
         fresh = [entry for entry in batch if (entry.id, 1) not in work.written]
@@ -150,7 +152,7 @@ def _messages(work: _Work, entries: Sequence[Entry], session: str) -> Iterator[d
                 yield {"kind": "place", **place}
             elif entry.id in versions:
                 for message in versions[entry.id]:
-                    yield _message(work, place, message, names.get(entry.id, ()))
+                    yield _message(work, place, message, work.names.get(entry.id, ()))
                     work.written[entry.id, message.version] = digest(message.body)
                 counted.messages += 1
                 counted.versions += entry.version - 1

@@ -49,8 +49,8 @@ class Archive(Protocol):
     def overview(self) -> dict[int, LineTotals]:
         """Every line with anything on it, in one look."""
 
-    def aliases(self, messages: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        """The other names of those of these messages that have any, in alphabetical order."""
+    def aliases(self, messages: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
+        """The other names of those of these messages (None: of all) that have any, in alphabetical order."""
 
     def restore_session(self, session: Session, base: int | None = None) -> Session:
         """Put a session on record as it is, with its line, branched from *base*, if that is new.

@@ -42,9 +42,9 @@ class MemoryArchive:
                 )
         return found
 
-    def aliases(self, messages: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    def aliases(self, messages: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
         names = self._store.names()
-        return {each: names[each] for each in set(messages) if names.get(each)}
+        return names if messages is None else {n: names[n] for n in set(messages) if n in names}
 
     def restore_session(self, session: Session, base: int | None = None) -> Session:
         return self._store.put_session(session, base)

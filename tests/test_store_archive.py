@@ -105,6 +105,7 @@ def test_other_names_are_told(store):
     store.alias(third.id, "other")
     found = store.archive().aliases([first.id, second.id])
     assert {first.id: ("ab" * 16, "zeta"), second.id: (f"{2:032x}",)} == found
+    assert {**found, third.id: ("other",)} == store.archive().aliases()
 
 
 def test_the_overview_counts_each_line(store):
