@@ -18,6 +18,7 @@ from sqlite_utils import Database
 from . import fts
 from .errors import StoreError
 from .migrations import APPLICATION_ID, MIGRATIONS, TABLES
+from .pages import page_faults
 from .reading import read_only
 from .seals import prepare
 from .translation import translated
@@ -83,9 +84,9 @@ def examine(path: Path, looking: Callable[[str], None] = lambda _what: None) -> 
             _schema(sql, tables, seen)
         looking("the pages of the file")
         with _part(seen):
-            rows = sql.execute(f"PRAGMA quick_check({_MOST_FAULTS})").fetchall()
-            for fault in (str(row[0]) for row in rows if row != ("ok",)):
-                (seen.index if fts.is_about(fault) else seen.faults).append(fault)
+            faults, index = page_faults(sql, _MOST_FAULTS)
+            seen.faults += faults
+            seen.index += index
         with _part(seen):
             seen.messages = sql.execute("SELECT count(*) FROM messages").fetchone()[0]
             degraded = "SELECT count(*) FROM nodes WHERE degraded != ''"

@@ -26,7 +26,6 @@ __all__ = [
     "add_messages",
     "add_nodes",
     "check",
-    "is_about",
     "next_texts",
     "node_text",
     "rebuild",
@@ -157,11 +156,6 @@ def check(sql: sqlite3.Connection) -> dict[str, str]:
         except sqlite3.DatabaseError:
             wrong[name] = "The search index is damaged."
     return wrong
-
-
-def is_about(fault: str) -> bool:
-    """Whether what SQLite's check of a file says (from 3.44 on it looks into indexes) is about an index alone."""
-    return any(name in fault for name in INDEXES)
 
 
 def symptoms(sql: sqlite3.Connection, path: str) -> list[str]:
