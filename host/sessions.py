@@ -108,19 +108,24 @@ class Sessions:
         return ledger
 
     def _inherit(self, name: str, ancestors: Sequence[str]) -> None:
-        """What comes from a session that leaves no trace, or was forgotten, leaves none either."""
+        """What comes from a session that leaves no trace, or was forgotten, leaves none either.
+
+        One that is kept already goes on being kept: it was there before.
+        """
         if self.trace(name) or not ancestors:
+            return
+        try:
+            store = self.store_for(name, create=False)
+        except StoreMissing:
+            store = self._traceless.store()
+        if store.session(name) is not None:
             return
         if why := next(filter(None, map(self.trace, ancestors)), ""):
             self._traceless.inherit(name, why)
-            return
-        try:
-            eraser = self.store_for(name, create=False).eraser()
-        except StoreMissing:
-            return  # then nothing was forgotten
-        if forgotten := next(filter(eraser.is_forgotten, ancestors), ""):
+        elif forgotten := next(filter(store.eraser().is_forgotten, ancestors), ""):
             _log.info("session %s comes from %s, which was forgotten", name, forgotten)
-            eraser.bury(Stone("session", name, clock.time(), b"", detail={"from": forgotten}))
+            stone = Stone("session", name, clock.time(), b"", detail={"from": forgotten})
+            store.eraser().bury(stone)
 
     def rotate(self, old: str, new: str) -> None:
         """Let *new* go on where *old* stands."""

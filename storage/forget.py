@@ -46,6 +46,9 @@ class Eraser(Protocol):
     def bury(self, stone: Stone) -> None:
         """Keep a stone; one of the same kind and name is replaced."""
 
+    def unbury(self, kind: str, name: str) -> None:
+        """Take a stone away, where somebody brings back what was forgotten; nothing if there is none."""
+
     def alone(self, line: int) -> list[Entry]:
         """The entries of a line whose messages stand on no other, in order."""
 

@@ -47,6 +47,7 @@ class MemoryArchive:
         return names if messages is None else {n: names[n] for n in set(messages) if n in names}
 
     def restore_session(self, session: Session, base: int | None = None) -> Session:
+        self._store.eraser().unbury("session", session.name)
         return self._store.put_session(session, base)
 
     def next_line(self) -> int:

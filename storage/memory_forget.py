@@ -43,6 +43,9 @@ class MemoryEraser:
     def bury(self, stone: Stone) -> None:
         self._stones[stone.kind, stone.name] = stone
 
+    def unbury(self, kind: str, name: str) -> None:
+        self._stones.pop((kind, name), None)
+
     def alone(self, line: int) -> list[Entry]:
         others = {session.line for session in self._store.sessions()} - {line}
         shared = {entry.id for other in others for entry in self._store.entries(other)}

@@ -11,6 +11,7 @@ from .archive import LineTotals, Placed
 from .connection import Connection
 from .reading import snapshot
 from .records import Draft, Session
+from .sqlite_forget import SqliteEraser
 from .uids import unpack_uid
 
 __all__ = ["SqliteArchive"]
@@ -55,6 +56,7 @@ class SqliteArchive:
 
     def restore_session(self, session: Session, base: int | None = None) -> Session:
         with self._connection.writing() as sql:
+            SqliteEraser(self._connection).unbury("session", session.name)
             return session_tables.named(sql, session.name) or session_tables.put(sql, session, base)
 
     def next_line(self) -> int:

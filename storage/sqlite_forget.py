@@ -61,6 +61,10 @@ class SqliteEraser:
                 values,
             )
 
+    def unbury(self, kind: str, name: str) -> None:
+        with self._connection.writing() as sql:
+            sql.execute("DELETE FROM forgotten WHERE kind = ? AND name = ?", [kind, name])
+
     def alone(self, line: int) -> list[Entry]:
         other = "SELECT 1 FROM entries o WHERE o.message = e.message AND o.line != e.line"
         with self._connection.reading() as sql:

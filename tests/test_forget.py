@@ -327,3 +327,32 @@ def test_forgetting_is_not_offered_in_a_chat(kept):
     folder, _, _, _ = kept
     answer = slash("forget --session first --yes", db_path=str(folder / "lcm.db"), session="first")
     assert "in a terminal only" in answer
+
+
+def test_a_branch_goes_on_being_kept(tmp_path):
+    """A branch that was there when its parent was forgotten is kept as before; one that comes later is not."""
+
+    class Host:
+        """A host's session database: everything came from the parent."""
+
+        def get_session(self, name):
+            return {"parent_session_id": "parent"} if name != "parent" else {}
+
+    engine = engine_at(tmp_path)
+    rows = conversation(4, needle="x")
+    for name in ("parent", "branch"):
+        engine.bind_session_state(session_db=Host(), session_id=name)
+        engine.ingest(rows)
+    assert cli(tmp_path, "forget", "--session", "parent", "--yes", "--json") == 0
+    for name in ("branch", "later"):
+        again = engine_at(tmp_path)
+        again.bind_session_state(session_db=Host(), session_id=name)
+        again.ingest([*rows, {"role": "user", "content": f"more in {name}"}])
+        again.close()
+    engine.close()
+    store = open_store(tmp_path / "lcm.db")
+    assert [session.name for session in store.sessions()] == ["branch"]
+    assert store.totals().messages == len(rows)
+    assert store.eraser().is_forgotten("later") and not store.eraser().is_forgotten("branch")
+    assert verify(store).failures == ()
+    store.close()

@@ -7,7 +7,7 @@ from lcm.storage import open_store
 from lcm.storage.canon import decode, digest, encode
 from lcm.storage.errors import StoreForgotten
 from lcm.storage.forget import Stone
-from lcm.storage.records import Draft, Filter, Node, Pass, Source
+from lcm.storage.records import Draft, Filter, Node, Pass, Session, Source
 from lcm.storage.text import searchable
 
 NEEDLE = "hunter2-in-the-log"
@@ -110,6 +110,16 @@ def test_stones_come_back_as_they_were(store):
     eraser.bury(Stone("session", "a", 2.0, b"e" * 16, 4, {}))
     assert eraser.stones() == [Stone("session", "a", 2.0, b"e" * 16, 4, {}), stone("b", 0, "text")]
     assert eraser.stones("text") == [stone("b", 0, "text")]
+    eraser.unbury("text", "b")
+    eraser.unbury("text", "b")
+    assert eraser.stones("text") == []
+
+
+def test_a_session_that_is_brought_back_is_not_forgotten_any_more(store):
+    """An import of an older export is somebody's wish: the session is kept again from then on."""
+    store.eraser().bury(stone("s", 7))
+    store.archive().restore_session(Session("s", 8, "", "new", 1.0))
+    assert not store.eraser().is_forgotten("s")
 
 
 def test_an_overwritten_version_keeps_its_digest(store):
