@@ -44,7 +44,9 @@ _RUN: Final = 4
 #: Characters of a call id that nothing else has.
 _LONG_ID: Final = 16
 #: Earlier places of a message that are tried as the beginning of a run.
-_TRIED: Final = 32
+_TRIED: Final = 8
+#: Rows after which a run that proves nothing is given up: a heartbeat may go on for ever.
+_UNPROVEN: Final = 32
 
 SYSTEM: Final = "system prompts, which are no part of a conversation"
 REPEATS: Final = "rows that repeat a run of rows before them (a restart wrote them again)"
@@ -190,26 +192,26 @@ def _without_runs(rows: Sequence[_Seen]) -> list[_Seen]:
 
 def _repeated(rows: Sequence[_Seen], at: int, kept: Sequence[_Seen], begins: Sequence[int]) -> int:
     """How many rows from *at* on repeat, beyond doubt, what was kept before."""
-    best = 0
-    for begin in (*begins[:1], *begins[1:][-_TRIED:]):
-        length = 0
-        while (
-            at + length < len(rows)
-            and begin + length < len(kept)
-            and rows[at + length].key == kept[begin + length].key
-            and not rows[at + length].reason
-        ):
-            length += 1
-        run, before = rows[at : at + length], kept[begin : begin + length]
-        if length > best and _is_proven(run, before):
-            best = length
-    return best
+    tried = (*begins[:1], *begins[1:][-_TRIED:])
+    return max((_length(rows, at, kept, begin) for begin in tried), default=0)
 
 
-def _is_proven(run: Sequence[_Seen], before: Sequence[_Seen]) -> bool:
-    if len({each.key for each in run}) >= _RUN or any(each.ids for each in run):
-        return True
-    return all(a.time is not None and a.time == b.time for a, b in zip(run, before, strict=True))
+def _length(rows: Sequence[_Seen], at: int, kept: Sequence[_Seen], begin: int) -> int:
+    """How long the rows from *at* on are those that were kept from *begin* on; 0 if that may be chance."""
+    words: set[bytes] = set()
+    timely, proven, length = True, False, 0
+    for place in range(min(len(rows) - at, len(kept) - begin)):
+        row, old = rows[at + place], kept[begin + place]
+        if row.reason or row.key != old.key:
+            break
+        length += 1
+        timely = timely and row.time is not None and row.time == old.time
+        if not proven:
+            words.add(row.key)
+            proven = row.ids or len(words) >= _RUN
+            if length > _UNPROVEN and not (proven or timely):
+                return 0
+    return length if proven or timely else 0
 
 
 # writing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from contextlib import closing
 
 import pytest
@@ -186,6 +187,16 @@ def test_what_may_have_been_said_twice_is_kept_twice(tmp_path):
     bring(path, tmp_path / "new.db")
     assert beats == contents(tmp_path / "new.db", "beats")
     assert ["ok", "done", "ok", "done"] == contents(tmp_path / "new.db", "oks")
+
+
+def test_a_long_heartbeat_takes_no_time(tmp_path):
+    """6,000 rows of two messages are read in a moment, and all kept."""
+    rows = plain("beats", *talk(*["HEARTBEAT", "HEARTBEAT_OK"] * 3_000))
+    path = make(tmp_path / "lcm.db", HERMES, ("messages", rows))
+    begun = time.process_time()
+    _, answer = bring(path, tmp_path / "new.db", "--dry-run")
+    assert time.process_time() - begun < 6
+    assert 6_000 == answer["sessions"][0]["new"]
 
 
 def test_the_same_times_or_a_call_of_its_own_prove_a_repetition(tmp_path):
