@@ -306,6 +306,31 @@ def test_a_backup_is_made_where_one_is_wanted(kept, capsys):
     assert said(capsys)["older_backups"] == [str(copy)]
 
 
+class Terminal(io.StringIO):
+    """What a person types, a line at a time."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("typed", "gone", "copies"),
+    [("y\ny\n", True, 1), ("y\nn\n", True, 0), ("n\n", False, 0), ("", False, 0)],
+)
+def test_a_person_is_asked(kept, capsys, monkeypatch, typed, gone, copies):
+    """At a terminal: what would go is shown, then the question, then the offer of a backup; all but a yes is a no."""
+    folder, _, _, _ = kept
+    monkeypatch.setattr(sys, "stdin", Terminal(typed))
+    code = main(["--db", str(folder / "lcm.db"), "forget", "--session", "second"])
+    out, err = capsys.readouterr()
+    assert "This would go" in err and "cannot be undone" in err and ("backup first" in err) == gone
+    assert code == (0 if gone else 1) and ("Forgotten" in out) == gone
+    store = open_store(folder / "lcm.db")
+    assert (store.session("second") is None) == gone
+    store.close()
+    assert len(list((folder / "backups").glob("*.db"))) == copies
+
+
 def test_what_cannot_be_meant_is_refused(kept, capsys):
     """Neither or both, a session that is not there, a string too short, one that stands nowhere."""
     folder, _, _, _ = kept
