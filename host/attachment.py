@@ -6,6 +6,7 @@ everything that works on a conversation is imported when there is one.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import threading
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..storage.errors import StoreError
+from ..storage.errors import StoreClosed, StoreError
 from . import hermes
 from .spills import Spills
 from .traces import FORGOTTEN, IGNORED, Traceless
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["Attachment", "SettingsSource"]
 
 _log = logging.getLogger(__name__)
+
+#: Times that a list is ingested again because somebody closed the database under it.
+_REOPENED = 4
 
 #: Counts what engines do in this process, so that one can tell which did something last.
 _MOVES = itertools.count(1)
@@ -188,8 +192,7 @@ class Attachment:
             if rows and session_id:
                 self.traceless.saw(session_id, IGNORED, rows)
             return IngestReport()
-        ledger = self.ledger(session_id, rows)
-        report = ledger.ingest(rows)
+        ledger, report = self._ingested(rows, session_id)
         if report.new:
             self._spills.fetch(ledger, rows, self._where())
         if ledger.store is self.traceless.store():
@@ -209,6 +212,15 @@ class Attachment:
         if report.new and self._spills.fetch(ledger, rows, self._where()):
             _, binding = ledger.bind(rows)
         return ledger, binding
+
+    def _ingested(self, rows: Sequence[Any], session_id: str) -> tuple[Ledger, IngestReport]:
+        """Ingest; once more where another thread closed the database meanwhile."""
+        for _ in range(_REOPENED):
+            with contextlib.suppress(StoreClosed):
+                ledger = self.ledger(session_id, rows)
+                return ledger, ledger.ingest(rows)
+        ledger = self.ledger(session_id, rows)
+        return ledger, ledger.ingest(rows)
 
     def stored(self) -> tuple[Store, Session] | None:
         """The session's store, if something of the session is in it."""

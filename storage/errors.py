@@ -6,6 +6,7 @@ StoreError
 ├── StoreTooNew       written by a newer version than this one
 ├── StoreDamaged      the file or a row in it does not hold what was written
 │   └── StoreIndexBroken   only the search index, which the log can rebuild
+├── StoreClosed       it was closed while it was in use: open it again
 ├── StoreBusy         another process holds the database longer than we wait
 ├── StoreForgotten    what should be written belongs to a session that was forgotten on request
 └── StoreUnwritable   no permission, read-only or full disk
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 __all__ = [
     "StoreBusy",
+    "StoreClosed",
     "StoreDamaged",
     "StoreError",
     "StoreForeign",
@@ -60,6 +62,10 @@ class StoreDamaged(StoreError):
 
 class StoreIndexBroken(StoreDamaged):
     """The search index does not work; every message is in the log beside it, which can be read."""
+
+
+class StoreClosed(StoreError):
+    """The store was closed while it was in use; whoever opens it again may go on."""
 
 
 class StoreBusy(StoreError):

@@ -13,6 +13,7 @@ from typing import Final
 
 from .errors import (
     StoreBusy,
+    StoreClosed,
     StoreDamaged,
     StoreError,
     StoreForeign,
@@ -124,6 +125,6 @@ def _other(error: sqlite3.Error, path: str, code: int) -> StoreError:
     if "fts5" in text and not code & ~1:
         return StoreError("The SQLite of this Python has no full-text search (FTS5).", path)
     if isinstance(error, sqlite3.ProgrammingError):
-        return StoreError(f"{path} was closed while it was in use.", path)
+        return StoreClosed(f"{path} was closed while it was in use.", path)
     name = getattr(error, "sqlite_errorname", "") or type(error).__name__
     return StoreError(f"SQLite failed on {path}: {name}. {_DOCTOR}", path)
