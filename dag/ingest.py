@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..storage.errors import StoreForgotten
+from ..storage.errors import StoreForgotten, StoreIndexBroken
 from ..storage.protocol import Store
 from ..storage.records import Session
 from .binding import Binding, Bound, IngestReport, Memo, Run
@@ -61,10 +61,17 @@ class Ledger:
             if start == len(rows) == len(self._seen) and self._is_current():
                 return IngestReport(known=self._known)
             try:
-                return self._bind(rows, start)
+                return self._bound(rows, start)
             except BaseException:
                 self._forget(0)
                 raise
+
+    def _bound(self, rows: Sequence[Any], start: int) -> IngestReport:
+        try:
+            return self._bind(rows, start)
+        except StoreIndexBroken:  # all of it is undone; the second time the index is left alone
+            self._forget(0)
+            return self._bind(rows, 0)
 
     def _is_current(self) -> bool:
         """Whether nobody changed the line since: another agent's list may have withdrawn what this one has."""

@@ -26,6 +26,7 @@ __all__ = [
     "add_messages",
     "add_nodes",
     "check",
+    "mark",
     "next_texts",
     "node_text",
     "rebuild",
@@ -89,7 +90,14 @@ def node_text(node: Node) -> str:
 
 
 def _guarded(sql: sqlite3.Connection, statement: str, rows: Sequence[tuple[int, str]]) -> None:
-    """Write to an index; if that fails, keep the message and mark the index."""
+    """Write to an index; if that fails, keep the message and mark the index, which is then left alone.
+
+    Raises:
+        StoreIndexBroken: SQLite from 3.44 on may not go on with a transaction in which an index failed. It is
+            to be done again after :func:`mark`.
+    """
+    if _is_marked(sql):
+        return
     sql.execute("SAVEPOINT search_index")
     try:
         sql.executemany(statement, rows)
@@ -97,8 +105,11 @@ def _guarded(sql: sqlite3.Connection, statement: str, rows: Sequence[tuple[int, 
             "SAVEPOINT written"
         )  # the index writes now, not at a release that cannot be undone
     except sqlite3.DatabaseError as error:
-        sql.execute("ROLLBACK TO search_index")
-        _mark(sql, error)
+        try:
+            sql.execute("ROLLBACK TO search_index")
+            mark(sql, error)
+        except sqlite3.DatabaseError:
+            raise StoreIndexBroken(_BROKEN) from error
     sql.execute("RELEASE search_index")
 
 
@@ -107,7 +118,7 @@ def _is_marked(sql: sqlite3.Connection) -> bool:
     return sql.execute(marked).fetchone() is not None
 
 
-def _mark(sql: sqlite3.Connection, error: sqlite3.Error) -> None:
+def mark(sql: sqlite3.Connection, error: Exception) -> None:
     """Remember that the index is broken, until it is made again; said in the log once."""
     if not _is_marked(sql):
         sql.execute(
@@ -135,7 +146,7 @@ def working(sql: sqlite3.Connection) -> Iterator[None]:
             error.sqlite_errorname != "SQLITE_CORRUPT"
         ):  # that may be any page: nothing is written then
             with contextlib.suppress(sqlite3.DatabaseError):  # a file that cannot be written
-                _mark(sql, error)
+                mark(sql, error)
         raise StoreIndexBroken(_BROKEN) from error
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from . import fts, graph_tables, log_tables, session_tables
 from .connection import Connection
-from .errors import StoreError
+from .errors import StoreError, StoreIndexBroken
 from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
 from .seals import reseal
 from .sqlite_archive import SqliteArchive
@@ -44,14 +44,22 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        with self._connection.writing() as sql:
-            try:
-                yield
-                self._index(sql, alone=self._connection.depth == 1)
-            except BaseException:
-                self._unindexed.clear()
-                self._unindexed_nodes.clear()
-                raise
+        try:
+            with self._connection.writing() as sql:
+                try:
+                    yield
+                    self._index(sql, alone=self._connection.depth == 1)
+                except BaseException:
+                    self._unindexed.clear()
+                    self._unindexed_nodes.clear()
+                    raise
+        except StoreIndexBroken as error:
+            if (
+                self._connection.depth == 0
+            ):  # what was written is undone; the next time goes without the index
+                with self._connection.reading() as sql:
+                    fts.mark(sql, error)
+            raise
 
     def _index(self, sql: sqlite3.Connection, *, alone: bool) -> None:
         """Index what was appended, once a transaction: the index writes a segment each time."""
