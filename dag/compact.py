@@ -128,7 +128,9 @@ class _Work:
         cut = self._cut(budget)
         top, lifted = self._nodes(cut, budget, squash=squash)
         kept = self._kept(cut)
-        systems = [each.row for each in live[: cut.keep_from] if is_system(each.row)]
+        lead = next((n for n, row in enumerate(kept) if not is_system(row)), len(kept))
+        systems = [each.row for each in live[: cut.keep_from] if is_system(each.row)] + kept[:lead]
+        kept = kept[lead:]
         if not top:
             result, frame = [*systems, *kept], None
         else:

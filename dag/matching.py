@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from ..storage.records import Entry
@@ -133,9 +133,10 @@ def _by_uid_and_fold(
         first, *others = result.found[n]
         if others or same_words(probes[n].key, stored[first].key):
             continue
+        there = (i for i in range(first + 1, len(stored)) if not stored[i].withdrawn)
         minted = takewhile(
             lambda i: i not in result.taken and is_minted(stored[i].uid),
-            range(first + 1, min(first + _LOOK_AHEAD, len(stored))),
+            islice(there, _LOOK_AHEAD - 1),
         )
         run = [first, *minted]
         if len(run) > 1 and (folded := leftover.fold(probes[n].row, run)):
@@ -305,7 +306,7 @@ class _Leftover:
         parts: list[Sequence[Row]] = []
         noted: Sequence[int] = ()
         for count, i in enumerate(free, 1):
-            if count > 1 and i != free[count - 2] + 1:
+            if count > 1 and not self._are_neighbours(free[count - 2], i):
                 break
             parts.append(self._versions(i, free))
             if parts[-1][0].get("role") != row.get("role"):
@@ -315,6 +316,11 @@ class _Leftover:
             if count > 1 and _same_calls(parts, row) and parted(parts, row, own_lines=True):
                 noted = free[:count]
         return noted
+
+    def _are_neighbours(self, one: int, other: int) -> bool:
+        """Whether nothing stands between but, perhaps, what was taken back."""
+        between = self._stored[one + 1 : other]
+        return not between or (not self._withdrawn and all(entry.withdrawn for entry in between))
 
 
 def _same_calls(parts: Sequence[Sequence[Row]], row: Row) -> bool:

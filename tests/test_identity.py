@@ -258,3 +258,26 @@ def test_a_short_answer_behind_a_changed_row_and_a_hole_is_known(ledger):
     back = [rows[0], user("what is on this picture?"), rows[3]]
     assert IngestReport(known=3) == again(ledger).ingest(back)
     assert rows == stored(ledger)
+
+
+def test_a_fold_over_what_was_taken_back_is_a_fold(ledger):
+    """An unanswered request, an undo of the next one, another request: the host folds the two that are left."""
+    one, gone, other = user("first request"), [user("undone"), said("so")], user("second request")
+    rows = [user("q"), said("an answer of some length, so that it can be told apart"), one]
+    ledger.ingest([*rows, *gone])
+    ledger.ingest([*rows, other])
+    whole = [*rows[:2], user("first request\n\nsecond request")]
+    assert IngestReport(known=3) == again(ledger).ingest(whole)
+    assert [*rows, other] == stored(ledger)
+    uids = [{**row, "message_uid": f"{n:032x}"} for n, row in enumerate(whole, 1)]
+    assert IngestReport(known=3) == again(ledger).ingest(uids)
+    assert IngestReport(known=3) == again(ledger).ingest(uids)
+
+
+def test_system_rows_stay_in_front_where_nothing_else_stays(ledger):
+    """Undo past the tail, then a pass: the system row does not slip behind the summary."""
+    system = {"role": "system", "content": "be good"}
+    out = list(passed(ledger, [system, *talk(30)]).rows)
+    for window in (4000, 1000, 400):
+        rows = passed(ledger, out[:3], window=window).rows
+        assert system == rows[0]
