@@ -142,9 +142,8 @@ def working(sql: sqlite3.Connection) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorname in ("SQLITE_BUSY", "SQLITE_LOCKED") or _of_log(error):
             raise
-        if (
-            error.sqlite_errorname != "SQLITE_CORRUPT"
-        ):  # that may be any page: nothing is written then
+        # A corrupt page may be any page: nothing is written then, unless it is said to be the index's.
+        if error.sqlite_errorname != "SQLITE_CORRUPT" or "fts5" in str(error):
             with contextlib.suppress(sqlite3.DatabaseError):  # a file that cannot be written
                 mark(sql, error)
         raise StoreIndexBroken(_BROKEN) from error
