@@ -400,6 +400,19 @@ class Hosts(RuleBasedStateMachine):
         row = self.host.rows[at]
         return row.data["role"] == "assistant" and not row.data.get("tool_calls")
 
+    @rule(which=st.integers(0, 50), style=answers, door=doors)
+    def insert(self, which, style, door):
+        """A row comes between two that are known, as where two agents write one transcript."""
+        self.settle()
+        places = [n for n in self.inner("assistant") if self.settled(n) and self.alone(n)]
+        at = self.pick(places, which)
+        if at is not None:
+            row = self.host.add("user", self.host.content(style))
+            self.host.rows.insert(at + 1, self.host.rows.pop())
+            assert self.host.rows[at + 1] is row
+            self.host.flush()
+            self.look(door=max(door, 0))
+
     # going back
 
     @rule(turns=st.integers(1, 3), door=doors)
@@ -680,7 +693,7 @@ class Hosts(RuleBasedStateMachine):
         if view == "head":
             return rows[: which % (len(rows) + 1)]
         if view == "last":
-            return rows[-1:]
+            return rows[-1:] if rows and rows[-1].ids else []  # a filler alone is no list
         old = [rows for rows in self.snapshots[self.name] if self.uids or not self.said_again(rows)]
         return [row.copied() for row in old[which % len(old)]] if old else []
 
