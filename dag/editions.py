@@ -73,8 +73,8 @@ class Editions:
         editions = self.store.editions(entry.id) if entry.version > 1 else []
         if shown := next((version for version, key in editions if key == probe.key), 0):
             return shown, False  # another row, or another session, shows another one
-        ((old, *_),) = self.read([entry])
-        if not _is_revision(probe, entry, old):
+        ((old, *earlier),) = self.read([entry])
+        if not _is_revision(probe, entry, old) or any(is_less(row, probe.row) for row in earlier):
             return 0, False
         self._revise(entry, probe.row, probe.key)
         if started := _turns_started(old, probe.row):

@@ -281,3 +281,16 @@ def test_system_rows_stay_in_front_where_nothing_else_stays(ledger):
     for window in (4000, 1000, 400):
         rows = passed(ledger, out[:3], window=window).rows
         assert system == rows[0]
+
+
+def test_an_earlier_version_comes_back_stripped_without_making_another(store):
+    """Two sessions show a message in two versions; one of them was restored, and stripped."""
+    first, second = (Ledger(store, store.open_session(name)) for name in "ab")
+    answer = said("an answer", message_uid="2" * 32)
+    shown = [user(text, message_uid="1" * 32) for text in ("q", "  [note]\n\nq", "q\n\n[other]")]
+    for ledger, row in ((first, shown[0]), (first, shown[1]), (second, shown[2])):
+        ledger.ingest([row, answer])
+    restored = [user("[note]\n\nq", message_uid="1" * 32), answer]
+    assert IngestReport(known=2) == again(first).ingest(restored)
+    assert IngestReport(known=2) == again(second).ingest([shown[2], answer])
+    assert 2 == store.totals().versions
