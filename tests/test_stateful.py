@@ -735,7 +735,7 @@ class Hosts(RuleBasedStateMachine):
         if names:
             self.move_to(self.pick(names, which))
             self.host.rows = self.host.restored(flags=True)
-            self.maybe_look(door)
+            self.look(door=max(door, 0))
 
     def ended(self, name):
         return self.database.rows[name].get("end_reason") == "compression"
@@ -760,7 +760,7 @@ class Hosts(RuleBasedStateMachine):
                     row.data["message_uid"] = uid
         self.keep_uids()
         self.snapshots = {name: [] for name in self.hosts}  # what is in a database has uids now
-        self.maybe_look(door)
+        self.look(door=max(door, 0))  # a word said again before that would take its uid
 
 
 def play(examples, seed):
