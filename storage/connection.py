@@ -23,6 +23,7 @@ from typing import IO
 
 from sqlite_utils import Database, Migrations
 
+from . import files, reading
 from .errors import (
     StoreDamaged,
     StoreError,
@@ -91,14 +92,14 @@ class Connection:
         with translated(str(path)):
             self._lock_file = self._prepare(create=create)
             try:
-                self.sql = self._connect()
+                self.sql = self._connect(create=create)
             except BaseException:
                 _shut(None, self._lock_file)
                 raise
             self._close = weakref.finalize(self, _shut, self.sql, self._lock_file)
             try:
-                self._file = _identity(self.path)
-                self._obstacle = not _may_write(self.path)
+                self._file = files.identity(self.path)
+                self._obstacle = not files.may_write(self.path)
                 with _alone(self._lock_file):
                     self._set_up()
             except BaseException:
@@ -107,8 +108,10 @@ class Connection:
 
     def _prepare(self, *, create: bool) -> IO[bytes] | None:
         """Make the folder and open the lock file."""
-        left = _size(f"{self.path}-wal")  # looked at first: whoever makes one makes the file before
-        if not _size(str(self.path)):
+        left = files.size(
+            f"{self.path}-wal"
+        )  # looked at first: whoever makes one makes the file before
+        if not files.size(str(self.path)):
             if left:
                 raise StoreDamaged(
                     f"{self.path} is missing or empty, and {self.path.name}-wal beside it is not. "
@@ -140,9 +143,13 @@ class Connection:
             str(self.path),
         )
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, *, create: bool) -> sqlite3.Connection:
+        if not create and not os.access(self.path.parent, os.W_OK):
+            sql = reading.connect(self.path)  # SQLite makes files beside one that it might write
+            _teach(sql)
+            return sql
         new = not self.path.exists()
-        _free(self.path)
+        files.free(self.path)
         before = os.umask(0o077) if new else None
         try:
             sql = sqlite3.connect(
@@ -152,10 +159,7 @@ class Connection:
                 check_same_thread=False,
                 cached_statements=256,
             )
-            prepare(sql)
-            sql.text_factory = partial(
-                str, encoding="utf-8", errors="replace"
-            )  # one bad row hides no other
+            _teach(sql)
             if new:
                 sql.execute("PRAGMA user_version")  # the file is made at the first access
         finally:
@@ -191,7 +195,7 @@ class Connection:
         if self._migrations.pending(db):
             self._migrate(db)
         elif lacking := TABLES.difference(db.table_names()):
-            self._damage = _looks(self.path)  # what is left may be read
+            self._damage = files.looks(self.path)  # what is left may be read
             self._why = f"lacks the table {min(lacking)}"
 
     def _migrate(self, db: Database) -> None:
@@ -213,8 +217,8 @@ class Connection:
             return True
         try:
             if self._damage is not None:
-                return self._damage != _looks(self.path)
-            return self._file != _identity(self.path)
+                return self._damage != files.looks(self.path)
+            return self._file != files.identity(self.path)
         except OSError:
             return True
 
@@ -224,7 +228,7 @@ class Connection:
             self._obstacle = True
         elif is_damage(error) and self._damage is None:
             with contextlib.suppress(OSError):
-                self._damage = _looks(self.path)
+                self._damage = files.looks(self.path)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -322,41 +326,11 @@ class Connection:
             self._close()
 
 
-def _size(name: str) -> int:
-    """Bytes of a file; 0 where there is none.
-
-    Raises:
-        OSError: it cannot be looked at.
-    """
-    try:
-        return os.stat(name).st_size  # noqa: PTH116
-    except FileNotFoundError:
-        return 0
-
-
-def _may_write(path: Path) -> bool:
-    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-
-
-def _free(path: Path) -> None:
-    """Give SQLite's own files the write access that they lack if they were made while the database was read-only."""
-    if os.access(path, os.W_OK):
-        for name in (f"{path}-wal", f"{path}-shm"):
-            if not os.access(name, os.W_OK):
-                with contextlib.suppress(OSError):  # it is not there, or not ours
-                    os.chmod(name, 0o600)  # noqa: PTH101
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    """Which file is at the path."""
-    found = os.stat(path)  # noqa: PTH116 - 1 us; a door of the host asks
-    return found.st_dev, found.st_ino
-
-
-def _looks(path: Path) -> tuple[int, ...]:
-    """The same, and what changes when somebody repairs it in place."""
-    found = os.stat(path)  # noqa: PTH116
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+def _teach(sql: sqlite3.Connection) -> None:
+    prepare(sql)
+    sql.text_factory = partial(
+        str, encoding="utf-8", errors="replace"
+    )  # one bad row hides no other
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from .errors import StoreError, StoreIndexBroken
 from .migrations import INDEXES
 from .records import Filter, Hit, Node
 from .text import indexable, searchable
+from .translation import is_obstacle
 from .uids import pack_uid, unpack_uid
 
 __all__ = [
@@ -155,15 +156,18 @@ def _of_log(error: sqlite3.Error) -> bool:
     return "no such table" in text and not any(name in text for name in INDEXES)
 
 
-def check(sql: sqlite3.Connection) -> dict[str, str]:
-    """What is wrong with the indexes."""
+def check(sql: sqlite3.Connection, path: str) -> dict[str, str]:
+    """What is wrong with the indexes; SQLite's own check of them is a write, so samples where none may be made."""
     wrong = {}
     if _is_marked(sql):
         wrong["index"] = _BROKEN
     for name in INDEXES:
         try:
             sql.execute(f"INSERT INTO {name} ({name}) VALUES ('integrity-check')")
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
+            if is_obstacle(error):
+                found = symptoms(sql, path)
+                return {"index": " ".join(found)} if found else {}
             wrong[name] = "The search index is damaged."
     return wrong
 

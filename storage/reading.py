@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from .errors import StoreMissing
 from .translation import translated
 
-__all__ = ["read_only", "snapshot"]
+__all__ = ["connect", "read_only", "snapshot"]
 
 #: Seconds to wait for a writer of a file without a WAL.
 _PATIENCE = 10.0
@@ -31,16 +32,24 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
     if not path.is_file():
         raise StoreMissing(f"There is no file {path}.", str(path))
     with translated(str(path)):
-        sql = _connect(path)
+        sql = connect(path)
         try:
             yield sql
         finally:
             sql.close()
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write.
+
+    Raises:
+        sqlite3.Error: it is no database, or cannot be read.
+    """
     url = f"{path.resolve().as_uri()}?mode=ro"
-    sql = sqlite3.connect(url, uri=True, timeout=_PATIENCE, isolation_level=None)
+    open_it = partial(
+        sqlite3.connect, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+    )
+    sql = open_it(url)
     try:
         sql.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError as error:
@@ -49,7 +58,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         held = wal.exists() and wal.stat().st_size
         if held or not any(said in str(error) for said in ("unable to open", "readonly")):
             raise
-        return sqlite3.connect(f"{url}&immutable=1", uri=True, isolation_level=None)
+        return open_it(f"{url}&immutable=1")
     except BaseException:
         sql.close()
         raise

@@ -370,7 +370,7 @@ class SqliteStore:
                 rows = sql.execute("PRAGMA integrity_check(5)").fetchall()
                 if rows != [("ok",)]:
                     wrong["file"] = "; ".join(str(row[0]) for row in rows)
-                wrong.update(fts.check(sql))
+                wrong.update(fts.check(sql, self.path))
         except StoreError as error:
             wrong["file"] = str(error)
         return wrong

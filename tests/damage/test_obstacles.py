@@ -155,6 +155,42 @@ def test_what_may_not_be_written(ordinary, obstacle):
     assert texts(database) == expected(34)
 
 
+#: The same for a person who only looks.
+_READER = """
+import importlib.util, os, sys
+root, copy, database, *verbs = sys.argv[1:]
+spec = importlib.util.spec_from_file_location("lcm", f"{root}/__init__.py", submodule_search_locations=[root])
+lcm = importlib.util.module_from_spec(spec); sys.modules["lcm"] = lcm; spec.loader.exec_module(lcm)
+import lcm.console.cli
+def codes(path): return [lcm.console.cli.main([*verb.split(), "--db", path, "--json"]) for verb in verbs]
+codes(copy)  # imports everything: an ordinary user may not reach this Python
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+print("codes", codes(database), sorted(os.listdir(os.path.dirname(database))))
+"""
+
+
+def test_a_folder_that_may_only_be_read_can_be_read(ordinary, tmp_path):
+    """Every verb that only reads works there, and leaves no file behind."""
+    database = ordinary / "lcm" / "lcm.db"
+    engine = LCMEngine(8000, settings={})
+    engine.on_session_start("s", hermes_home=str(ordinary))
+    engine.ingest(talk(30))
+    engine.close()
+    shutil.copytree(database.parent, tmp_path / "copy")
+    hand_over(ordinary)
+    database.parent.chmod(0o500)
+    verbs = ["status", "search harbour3", "tree", "verify", "sessions", "export"]
+    done = subprocess.run(
+        [sys.executable, "-c", _READER, str(ROOT), str(tmp_path / "copy" / "lcm.db"), str(database), *verbs],
+        capture_output=True, text=True, cwd="/", check=False,
+    )  # fmt: skip
+    said = done.stdout.rpartition("codes ")[2].strip()
+    assert said == f"{[0] * len(verbs)} {sorted(os.listdir(database.parent))}", (
+        done.stdout + done.stderr
+    )
+
+
 @pytest.fixture
 def small_disk(tmp_path):
     """A folder on a disk of 2 MB of its own."""
