@@ -4,7 +4,7 @@ A simulated host (``support/simhost.py``) of either generation plays with the re
 file. It knows by private ids what each of its rows really is (``support/truth.py``); what must hold
 is judged after every step by rules that share no code with the engine (``support/judge.py``).
 
-``LCM_EXAMPLES`` sets how many examples are played, ``LCM_SEED`` which ones.
+``LCM_EXAMPLES`` sets how many examples are played, ``LCM_SEED`` which ones, ``LCM_STEPS`` how long they may get.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from truth import Row, Truth, copied
 
 EXAMPLES = int(os.environ.get("LCM_EXAMPLES", "500"))
 SEED = int(os.environ.get("LCM_SEED", "1"))
-STEPS = 30
+STEPS = int(os.environ.get("LCM_STEPS", "16"))
 #: A folder in memory, where there is one: what a power cut leaves is not the question here.
 SHARED = "/dev/shm"  # noqa: S108
 WINDOW = 2000
@@ -763,12 +763,12 @@ class Hosts(RuleBasedStateMachine):
         self.look(door=max(door, 0))  # a word said again before that would take its uid
 
 
-def play(examples, seed):
+def play(examples, seed, steps=STEPS):
     run_state_machine_as_test(
         hypothesis.seed(seed)(Hosts),
         settings=settings(
             max_examples=examples,
-            stateful_step_count=STEPS,
+            stateful_step_count=steps,
             deadline=None,
             database=None,
             suppress_health_check=list(HealthCheck),
@@ -784,4 +784,4 @@ def test_any_interleaving_of_what_hosts_do():
 @pytest.mark.long
 def test_twenty_thousand_interleavings():
     """The same, 20,000 times."""
-    play(20_000, SEED + 1)
+    play(20_000, SEED + 1, steps=30)
