@@ -244,7 +244,7 @@ def _by_likeness(
             )
             if run:
                 result.bind(n, *run)
-                at = place + len(run)
+                at = free.index(run[-1]) + 1
                 break
 
 
@@ -304,23 +304,28 @@ class _Leftover:
     def fold(self, row: Row, free: Sequence[int]) -> Sequence[int]:
         """The run of two or more neighbours that the host folded into *row*, perhaps with notes."""
         parts: list[Sequence[Row]] = []
+        run: list[int] = []
         noted: Sequence[int] = ()
-        for count, i in enumerate(free, 1):
-            if count > 1 and not self._are_neighbours(free[count - 2], i):
+        for i in free:
+            if run and not self._are_neighbours(run[-1], i, free):
                 break
-            parts.append(self._versions(i, free))
-            if parts[-1][0].get("role") != row.get("role"):
-                break
-            if count > 1 and is_fold([versions[0] for versions in parts], row):
-                return free[:count]
-            if count > 1 and _same_calls(parts, row) and parted(parts, row, own_lines=True):
-                noted = free[:count]
+            versions = self._versions(i, free)
+            if versions[0].get("role") != row.get("role"):
+                continue  # a host drops a stray row first, and folds those around it then
+            parts.append(versions)
+            run.append(i)
+            if len(run) > 1 and is_fold([each[0] for each in parts], row):
+                return tuple(run)
+            if len(run) > 1 and _same_calls(parts, row) and parted(parts, row, own_lines=True):
+                noted = tuple(run)
         return noted
 
-    def _are_neighbours(self, one: int, other: int) -> bool:
-        """Whether nothing stands between but, perhaps, what was taken back."""
-        between = self._stored[one + 1 : other]
-        return not between or (not self._withdrawn and all(entry.withdrawn for entry in between))
+    def _are_neighbours(self, one: int, other: int, free: Sequence[int]) -> bool:
+        """Whether nothing that the list has stands between, nor what it may have."""
+        return all(
+            i in free or (self._stored[i].withdrawn and not self._withdrawn)
+            for i in range(one + 1, other)
+        )
 
 
 def _same_calls(parts: Sequence[Sequence[Row]], row: Row) -> bool:

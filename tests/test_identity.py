@@ -294,3 +294,15 @@ def test_an_earlier_version_comes_back_stripped_without_making_another(store):
     assert IngestReport(known=2) == again(first).ingest(restored)
     assert IngestReport(known=2) == again(second).ingest([shown[2], answer])
     assert 2 == store.totals().versions
+
+
+def test_a_fold_around_a_row_that_was_dropped_is_a_fold(ledger):
+    """A host drops a stray tool result, and folds the two requests around it."""
+    stray = {"role": "tool", "tool_call_id": "c", "content": "out of a call that is not there"}
+    rows = [user("first request"), stray, user("second request"), said("fine, both are done")]
+    ledger.ingest(rows)
+    whole = [user("first request\n\nsecond request"), rows[3]]
+    report, binding = again(ledger).bind(whole)
+    assert IngestReport(known=2) == report
+    assert 2 == len(binding.bound[0].messages)
+    assert rows == stored(ledger)
