@@ -32,6 +32,7 @@ examples:
   %(prog)s search "which port"    find it again, like the agent's lcm_grep
   %(prog)s show 1a2b3c4d          a message word for word
   %(prog)s tree --messages        the graph of summaries, down to the messages
+  %(prog)s doctor                 what is wrong, and what to do
   %(prog)s verify --json          re-derive every digest; exit code 1 if one fails
 """
 
