@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..dag.erase import eraser
 from ..dag.redact import Redact, each_string
+from ..dag.settings import load_settings, read_config, section_of
 from ..storage import open_store
 from ..storage.errors import StoreMissing
 from ..storage.protocol import Store
@@ -76,6 +77,11 @@ def run(call: Call) -> Answer:
     path = Path(call.options["file"]).expanduser()
     kind = call.options.get("from") or _kind(path)
     rehearsal = bool(call.options.get("dry_run"))
+    if not (rehearsal or call.options.get("unmasked")) and _masks(call.path):
+        raise LookupError(
+            "This Hermes masks secrets before it stores anything (redact: store), and an import brings "
+            "them in as they are. Import with --unmasked if that is what you want; `forget --text` takes one out."
+        )
     store = _target(call.path, rehearsal=rehearsal)
     try:
         job = _Job(store, path, kind, call, rehearsal)
@@ -84,6 +90,12 @@ def run(call: Call) -> Answer:
         store.close()
     data = {"file": str(path.absolute()), "database": call.path, "dry_run": rehearsal, **data}
     return Answer(data, not data["bad"] and not data["refused"], text=clean(_view(data)))
+
+
+def _masks(database: str) -> bool:
+    """Whether the home of the database, as its config.yaml says, keeps secrets out of it."""
+    config, _ = read_config(Path(database).parent.parent / "config.yaml")
+    return load_settings(section_of(config)).settings.redact == "store"
 
 
 def _kind(path: Path) -> str:
@@ -359,6 +371,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         dest="lcm_no_backup",
         action="store_true",
         help="without the backup that is made first if the database has messages",
+    )
+    parser.add_argument(
+        "--unmasked",
+        dest="lcm_unmasked",
+        action="store_true",
+        help="although this Hermes masks secrets before it stores anything (redact: store)",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from lcm.console.cli import main
 from lcm.console.verify import verify
 from lcm.dag.ingest import Ledger
 from lcm.storage import open_store
@@ -195,3 +196,17 @@ def test_an_agent_writes_meanwhile(full, tmp_path):
     assert verify(store).good
     assert 16 == len(store.entries(store.session("live").line))
     store.close()
+
+
+def test_a_home_that_masks_secrets_takes_no_import_unasked(full, tmp_path, capsys):
+    """`redact: store` promises that no secret is on disk; an import would bring them in as they are."""
+    file = exported(full, tmp_path / "all.jsonl")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.yaml").write_text("lcm:\n  redact: store\n")
+    new = home / "lcm" / "lcm.db"
+    assert main(["import", str(file), "--home", str(home)]) == 1
+    assert "--unmasked" in capsys.readouterr().err
+    assert not new.exists()
+    assert main(["import", str(file), "--home", str(home), "--unmasked"]) == 0
+    assert file.read_bytes() == exported(new, tmp_path / "again.jsonl").read_bytes()
