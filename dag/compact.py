@@ -28,7 +28,7 @@ from .nodes import Item, frame_of
 from .passes import Outcome, PassRequest
 from .planner import Cut, choose_cut
 from .renderer import filler_row, render, summary_row
-from .scene import Scene, scene_of, size_of
+from .scene import Scene, scene_of, size_of, speaks
 from .segment import leaves
 from .source_text import source_text
 from .validity import new_faults
@@ -159,7 +159,7 @@ class _Work:
     def _cut(self, budget: Budget) -> Cut:
         live = self.scene.live
         rows = [each.row for each in live]
-        cut = choose_cut(rows, self.scene.tokens, budget, lambda index: live[index].speaks)
+        cut = choose_cut(rows, self.scene.tokens, budget, lambda at: speaks(self.store, live[at]))
         named = all(live[index].bound.messages for index in cut.stubs)
         return cut if named else replace(cut, stubs={})  # a row of ours has no name of its own
 

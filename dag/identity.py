@@ -54,6 +54,15 @@ def _masks(was: str, now: str) -> bool:
     return re.fullmatch(r"[^\n]{0,400}?".join(parts), was.strip()) is not None
 
 
+def _masks_inside(was: str, now: str) -> bool:
+    """Whether lines of *now* are all of *was* with parts of it masked: the rest is notes around it."""
+    if not _MASK.search(now):
+        return False
+    lines, count = now.split("\n"), was.count("\n") + 1
+    starts = range(len(lines) - count + 1)
+    return any(_masks(was, "\n".join(lines[at : at + count])) for at in starts)
+
+
 def is_fold(parts: Sequence[Row], row: Row) -> bool:
     """Whether the host folded *parts*, in this order, into *row*."""
     texts = [normal(text_of(part)) for part in parts]
@@ -129,7 +138,7 @@ def likeness(old: Row, new: Row) -> float:
     if ids or now_ids:
         return 1.0 if ids == now_ids or (set(map(str, now_ids)) & set(map(str, ids))) else 0.0
     was, now = text_of(old).strip(), text_of(new).strip()
-    if _encloses(was, now) or _encloses(now, was):
+    if _encloses(was, now) or _encloses(now, was) or _masks_inside(was, now):
         return 1.0
     words, now_words = set(was.split()), set(now.split())
     return len(words & now_words) / max(len(words | now_words), 1)

@@ -95,19 +95,30 @@ class Ledger:
                 self._look_again()
             self._forget(start)
             known = self._known
-            named = self.store.recall(self.session.name, _NAMED) is True
+            own = self.store.recall(self.session.name, _NAMED)
+            named = own is True or (own is None and self._inherited())
             self._memo.renamed = not named
             self._seen += map(_copy, rows[start:])
             run = Run(self.store, line, self._clean(rows, start), self._memo)
             report = run.bind()
             messages = known + _messages(self._memo.bound[start:])
-            if messages and named != self._memo.named:
+            if messages and (named != self._memo.named or (named and own is None)):
                 self.store.remember(self.session.name, _NAMED, self._memo.named)
             revision = self.store.revision(line)
         self._memo.end = run.end
         self._known = messages
         self._revision = revision
         return replace(report, known=report.known + known)
+
+    def _inherited(self) -> bool:
+        """Whether the session that this one was rotated from had uids at last: its host is the same."""
+        at: Session | None = self.session
+        while at is not None and at.relation == "rotation":
+            at = self.store.session(at.parent)
+            said = self.store.recall(at.name, _NAMED) if at else None
+            if said is not None:
+                return said is True
+        return False
 
     def _look_again(self) -> None:
         """See what others did to the store: the session, or a string, may have been forgotten."""

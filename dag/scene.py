@@ -13,7 +13,7 @@ from .ingest import Binding, Bound
 from .messages import starts_turn
 from .tokens import count_message
 
-__all__ = ["Live", "Scene", "scene_of", "size_of"]
+__all__ = ["Live", "Scene", "scene_of", "size_of", "speaks"]
 
 
 class Live(NamedTuple):
@@ -21,14 +21,6 @@ class Live(NamedTuple):
 
     row: Any
     bound: Bound
-
-    @property
-    def speaks(self) -> bool:
-        """Whether a person spoke: also where a host's own flag stays on the row that it merged them into."""
-        row, bound = self
-        if not bound.messages or row.get("role") != "user":
-            return False
-        return starts_turn(row) or len(bound.messages) > 1 or bound.version > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +60,20 @@ def scene_of(store: Store, binding: Binding, sizes: Sequence[int]) -> Scene:
             live.append(Live(alone, bound))
             tokens.append(sizes[n] if alone is row else count_message(alone))
     return Scene(frame, top, tuple(live), tuple(tokens), max(binding.ends, default=0))
+
+
+def speaks(store: Store, live: Live) -> bool:
+    """Whether a person spoke: also where a host's own flag stays on the row that it merged them into."""
+    row, bound = live
+    if not bound.messages or row.get("role") != "user":
+        return False
+    if starts_turn(row) or bound.version > 1:
+        return True
+    if len(bound.messages) == 1:
+        return False
+    # A fold: all of it may be the host's own.
+    parts = store.read([(message, 0) for message in bound.messages])
+    return any(part.version > 1 or starts_turn(decode(part.body)) for part in parts)
 
 
 def _asked_again(binding: Binding, at: int) -> int | None:

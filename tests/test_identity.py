@@ -306,3 +306,41 @@ def test_a_fold_around_a_row_that_was_dropped_is_a_fold(ledger):
     assert IngestReport(known=2) == report
     assert 2 == len(binding.bound[0].messages)
     assert rows == stored(ledger)
+
+
+def test_two_rows_of_the_host_folded_into_one_are_no_question(ledger):
+    """The host's own flag stays on its fold with a person's words; on one with another of its own it is true."""
+    flag = {"_todo_snapshot_synthetic": True}
+    rows = [
+        *talk(30),
+        user("the question " * 400),
+        user("a list", **flag),
+        user("a list again", **flag),
+    ]
+    more = [said("an answer " * 300), user("the list at last", **flag)]
+    ledger.ingest([*rows, *more])
+    folded = [*rows[:-2], user("a list\n\na list again", **flag), *more]
+    assert rows[-3] in passed(ledger, folded).rows
+
+
+def test_the_next_part_of_a_session_knows_that_its_host_gives_uids(store):
+    """Rotated before its first list: a retry with the same words is another message."""
+    rows = [user(text, message_uid=str(n) * 32) for n, text in enumerate(("q", "the same"), 1)]
+    Ledger(store, store.open_session("old")).ingest(rows)
+    new = store.open_session("new", parent="old", relation="rotation")
+    retried = [rows[0], user("the same", message_uid="9" * 32)]
+    for n in range(2):
+        report = Ledger(store, new).ingest(retried)
+        assert (1 - n, 1 - n, 0) == (report.new, report.withdrawn, report.revised)
+    assert 3 == store.totals().messages
+
+
+def test_a_note_behind_a_masked_secret_is_no_other_message(ledger):
+    """First the host masks, then it decorates, and only a short row stands behind."""
+    rows = [user("a question"), user("the key is sk-ABCDEF123 for now\nand more"), user("yes")]
+    ledger.ingest(rows)
+    masked = rows[1]["content"].replace("ABCDEF123", "***")
+    for content in (masked, f"{masked}\n\n[a note]", f"[a note]\n\n{masked}\n\n[another]"):
+        report = again(ledger).ingest([rows[0], user(content), rows[2]])
+        assert (0, 3, 0) == (report.new, report.known + report.revised, report.withdrawn)
+    assert 3 == ledger.store.totals().messages
