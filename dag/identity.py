@@ -46,12 +46,44 @@ def is_less(old: Row, new: Row) -> bool:
 _MASK = re.compile(r"\*{3,}|\[redacted[^\]\n]*\]|<redacted[^>\n]*>|\u2588+", re.IGNORECASE)
 
 
+_MASKED = 400
+"""Characters that one mask hides at the most."""
+_PLACES = 20_000
+"""Places of its parts in the text that a masked row may have: with more of them it is not recognised."""
+
+
 def _masks(was: str, now: str) -> bool:
     """Whether *now* is *was* with parts of it masked."""
     if not _MASK.search(now) or was == now:
         return False
-    parts = [re.escape(part) for part in _MASK.split(now.strip())]
-    return re.fullmatch(r"[^\n]{0,400}?".join(parts), was.strip()) is not None
+    was = was.strip()
+    first, *parts = _MASK.split(now.strip())
+    ends = [len(first)] if was.startswith(first) else []
+    places = 0
+    for part in parts:
+        ends = _ends(was, part, ends)
+        places += len(ends)
+        if places > _PLACES:
+            return False
+    return len(was) in ends
+
+
+def _ends(text: str, part: str, starts: Sequence[int]) -> list[int]:
+    """Where *part* may end if a mask stands between it and one of *starts*, in rising order.
+
+    Every place is looked at once: a pattern with a gap for each mask would try them in all combinations.
+    """
+    found: list[int] = []
+    nearest = 0
+    at = text.find(part, starts[0]) if starts else -1
+    while 0 <= at <= starts[-1] + _MASKED:
+        while nearest + 1 < len(starts) and starts[nearest + 1] <= at:
+            nearest += 1
+        start = starts[nearest]
+        if at - start <= _MASKED and text.find("\n", start, at) < 0:
+            found.append(at + len(part))
+        at = text.find(part, at + 1)
+    return found
 
 
 def _masks_inside(was: str, now: str) -> bool:

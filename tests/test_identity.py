@@ -344,3 +344,13 @@ def test_a_note_behind_a_masked_secret_is_no_other_message(ledger):
         report = again(ledger).ingest([rows[0], user(content), rows[2]])
         assert (0, 3, 0) == (report.new, report.known + report.revised, report.withdrawn)
     assert 3 == ledger.store.totals().messages
+
+
+def test_a_row_of_hundreds_of_masks_is_looked_at_once(ledger):
+    """The host masks a list of numbers and cuts its end: no combination of gaps is tried, and nothing is doubled."""
+    call = {"id": "c", "type": "function", "function": {"name": "t", "arguments": "{}"}}
+    result = {"role": "tool", "tool_call_id": "c", "content": "4000 1234 5678 3456 " * 300 + "end"}
+    rows = [user("q"), said("", tool_calls=[call]), result, said("an answer " * 9)]
+    ledger.ingest(rows)
+    rows[2] = {**result, "content": "**** **** **** 3456 " * 300 + "[truncated]"}
+    assert IngestReport(known=3, revised=1) == again(ledger).ingest(rows)

@@ -303,12 +303,20 @@ class Hosts(RuleBasedStateMachine):
         """Whether what stands behind the row is enough to tell an edit from an undo (decision 7)."""
         return self.uids or len(self.host.rows) - at > 3
 
+    def named(self, at):
+        """Whether a rewritten row still says of which messages it was made: a fold does so by uids only.
+
+        Without, its words are those of none of its parts. It is a version of one of them (decision 22),
+        and a list that ends with it says nothing of the others.
+        """
+        return self.uids or len(self.host.rows[at].ids) == 1
+
     def pick(self, places, which):
         return places[which % len(places)] if places else None
 
     @rule(which=st.integers(0, 50))
     def edit(self, which):
-        at = self.pick([n for n in self.inner() if self.settled(n)], which)
+        at = self.pick([n for n in self.inner() if self.settled(n) and self.named(n)], which)
         if at is None or not isinstance(self.host.rows[at].data["content"], str):
             return
         self.settle()
@@ -694,8 +702,21 @@ class Hosts(RuleBasedStateMachine):
             return rows[: which % (len(rows) + 1)]
         if view == "last":
             return rows[-1:] if rows and rows[-1].ids else []  # a filler alone is no list
-        old = [rows for rows in self.snapshots[self.name] if self.uids or not self.said_again(rows)]
+        unclear = self.unstamped if self.uids else self.said_again
+        old = [rows for rows in self.snapshots[self.name] if not unclear(rows)]
         return [row.copied() for row in old[which % len(old)]] if old else []
+
+    def unstamped(self, rows):
+        """Whether a row has no uid that its message has now: an old copy, or the same words said again?
+
+        Nothing in the list tells; it counts as new (decision 22), for a duplicate is better than a loss.
+        """
+        return any(
+            each in self.truth.uids
+            for row in rows
+            if "message_uid" not in row.data
+            for each in row.ids
+        )
 
     def said_again(self, rows):
         """Whether a row has words that stand elsewhere on the line too: without uids, which is meant?"""
