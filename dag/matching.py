@@ -8,7 +8,9 @@ folded. What no pass binds is new.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import NamedTuple
@@ -103,13 +105,13 @@ def match(
     if not stored:
         return result
     _by_uid(stored, probes, uids.numbers, result)
-    _by_uid_and_fold(stored, probes, _Leftover(stored, uids, read), result)
+    _by_uid_and_fold(stored, probes, _Leftover(stored, uids, read, result.taken), result)
     for window in _gaps(len(stored), result):
         _by_words(stored, probes, window, uids, result)
-    _drop_weak_end(stored, probes, _Leftover(stored, uids, read), result)
+    _drop_weak_end(stored, probes, _Leftover(stored, uids, read, result.taken), result)
     for withdrawn in (False, True):  # what is in the conversation before what was taken out of it
         for window in _gaps(len(stored), result):
-            leftover = _Leftover(stored, uids, read, withdrawn=withdrawn)
+            leftover = _Leftover(stored, uids, read, result.taken, withdrawn=withdrawn)
             _by_likeness(leftover, probes, window, result)
     return result
 
@@ -227,7 +229,7 @@ def _by_likeness(
     leftover: _Leftover, probes: Sequence[Probe], window: tuple[int, int, int, int], result: Match
 ) -> None:
     a, b, c, d = window
-    free = leftover.free(a, b, result)
+    free = leftover.free(a, b)
     rows = [n for n in range(c, d) if not result.found[n] and n not in result.new]
     if not free or not rows:
         return
@@ -244,7 +246,7 @@ def _by_likeness(
             )
             if run:
                 result.bind(n, *run)
-                at = free.index(run[-1]) + 1
+                at = bisect_right(free, run[-1])
                 break
 
 
@@ -252,20 +254,27 @@ class _Leftover:
     """Stored messages of one gap that no row has claimed yet."""
 
     def __init__(
-        self, stored: Sequence[Entry], uids: Uids, read: Read, *, withdrawn: bool = False
+        self,
+        stored: Sequence[Entry],
+        uids: Uids,
+        read: Read,
+        taken: AbstractSet[int],
+        *,
+        withdrawn: bool = False,
     ) -> None:
         self._stored, self._uids, self._read, self._withdrawn = stored, uids, read, withdrawn
+        self._taken = taken
         self._messages: dict[int, Sequence[Row]] = {}
         self.closed = False
         """Whether the gap ends in front of a row that is known."""
         self.reach = _LOOK_AHEAD_WITHDRAWN if withdrawn else _LOOK_AHEAD
 
-    def free(self, start: int, end: int, result: Match) -> list[int]:
+    def free(self, start: int, end: int) -> list[int]:
         """The messages between that are looked at."""
         return [
             i
             for i in range(start, end)
-            if i not in result.taken and self._stored[i].withdrawn == self._withdrawn
+            if i not in self._taken and self._stored[i].withdrawn == self._withdrawn
         ]
 
     def _versions(self, i: int, near: Sequence[int]) -> Sequence[Row]:
@@ -286,12 +295,22 @@ class _Leftover:
         entry, row = self._stored[free[0]], probe.row
         if entry.role != role_of(row) or not self._uids.allow(row, entry):
             return ()
-        if folded := self.fold(row, free):
+        if folded := self.fold(row, free) or self.fold(row, self._back(free[0])):
             return folded
         if alone and self.closed and not self._withdrawn:
             return free[:1]  # one for one between known rows: an edit, however different
         by_id = bool(row.get("tool_call_id") or calls_of(row))
         return free[:1] if (anchored or not by_id) and self._alike(row, free) else ()
+
+    def _back(self, first: int) -> Sequence[int]:
+        """*first* and its neighbours, if what follows it was taken back: a fold may bring it back."""
+        run = [first]
+        while len(run) < _LOOK_AHEAD and run[-1] + 1 < len(self._stored):
+            if run[-1] + 1 in self._taken:
+                break
+            run.append(run[-1] + 1)
+        mixed = not self._withdrawn and len(run) > 1 and self._stored[run[1]].withdrawn
+        return run if mixed else ()
 
     def _alike(self, row: Row, free: Sequence[int]) -> bool:
         """At the end of a list only what is beyond doubt: the rest is an undo and a new message."""

@@ -354,3 +354,14 @@ def test_a_row_of_hundreds_of_masks_is_looked_at_once(ledger):
     ledger.ingest(rows)
     rows[2] = {**result, "content": "**** **** **** 3456 " * 300 + "[truncated]"}
     assert IngestReport(known=3, revised=1) == again(ledger).ingest(rows)
+
+
+def test_a_fold_brings_back_what_was_taken_back(ledger):
+    """The host folds two messages; another agent shows the first one alone, then the host its list again."""
+    rows = [user("first question"), user("second question"), said("ok")]
+    ledger.ingest(rows)
+    folded = [user("first question\n\nsecond question"), rows[2]]
+    ledger.ingest(folded)
+    assert 2 == again(ledger).ingest(rows[:1]).withdrawn
+    assert IngestReport(known=2) == again(ledger).ingest(folded)
+    assert rows == stored(ledger)
