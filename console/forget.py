@@ -24,7 +24,7 @@ from ..dag.forget import (
     plan_session,
     plan_text,
 )
-from .backup import FOLDER, make_backup
+from .backup import make_backup
 from .screen import clean, many, put
 from .verb import Answer, Call, Verb, find_session
 
@@ -144,8 +144,10 @@ def _asked_for() -> str:
 
 
 def _backups(path: str) -> list[str]:
-    folder = Path(path).parent / FOLDER
-    return sorted(str(each) for each in folder.glob("*.db"))
+    """Copies beside the database: those that `backup` made, and one that was moved aside to restore another."""
+    own = Path(path)
+    found = {*own.parent.rglob("*.db"), *own.parent.glob("*.jsonl"), *own.parent.glob("*.db.*")}
+    return sorted(str(each) for each in found if each.is_file() and each != own)
 
 
 def _view(data: Mapping[str, Any]) -> str:

@@ -141,16 +141,21 @@ def _bar(title: str) -> Iterator[Progress]:
     task = bar.add_task(title, total=None)
     begun = clock.monotonic()
 
+    def halt() -> None:
+        if bar.live.is_started:
+            bar.stop()
+
     def show(what: str, done: int, total: int) -> None:
-        if clock.monotonic() - begun > _QUIET_SECONDS:
-            bar.start()
         bar.update(task, description=f"{title}: {what}", completed=done, total=total or None)
+        if total and done >= total:
+            halt()  # what comes next may be a question, which a moving bar would overwrite
+        elif clock.monotonic() - begun > _QUIET_SECONDS:
+            bar.start()
 
     try:
         yield show
     finally:
-        if bar.live.is_started:
-            bar.stop()
+        halt()
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from lcm.console import screen
 from lcm.console.cli import main, run, setup_parser, slash
 from lcm.dag.compact import PassRequest, compact
 from lcm.dag.ingest import Ledger
@@ -638,3 +640,25 @@ def test_a_chat_hears_of_a_damaged_store_in_words(chat, home, tmp_path):
     text = tmp_path / "text.db"
     text.write_text("no database " * 100)
     assert "no SQLite database" in chat("status", db_path=str(text))
+
+
+class Screen(io.StringIO):
+    """A terminal's standard error."""
+
+    def isatty(self):
+        return True
+
+
+def test_a_bar_stands_still_once_its_work_is_done(monkeypatch):
+    """A question that follows is not drawn over."""
+    monkeypatch.setenv("TERM", "xterm")
+    err = Screen()
+    monkeypatch.setattr(sys, "stderr", err)
+    monkeypatch.setattr(screen, "_QUIET_SECONDS", 0.0)
+    with screen.progress("forget") as show:
+        show("messages", 1, 2)
+        assert "forget" in err.getvalue()
+        show("messages", 2, 2)
+        said = err.getvalue()
+        time.sleep(0.4)  # four times as long as a bar takes to be drawn anew
+        assert err.getvalue() == said

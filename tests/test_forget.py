@@ -304,6 +304,11 @@ def test_a_backup_is_made_where_one_is_wanted(kept, capsys):
     assert NEEDLE.encode() in copy.read_bytes()
     assert cli(folder, "forget", "--session", "second", "--json") == 1
     assert said(capsys)["older_backups"] == [str(copy)]
+    aside = folder / "lcm.db.20261130-014500" / "lcm.db"  # as it is moved away before a restore
+    aside.parent.mkdir()
+    aside.write_bytes(copy.read_bytes())
+    assert cli(folder, "forget", "--session", "second", "--json") == 1
+    assert said(capsys)["older_backups"] == [str(copy), str(aside)]
 
 
 class Terminal(io.StringIO):
