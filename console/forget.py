@@ -24,6 +24,8 @@ from ..dag.forget import (
     plan_session,
     plan_text,
 )
+from ..storage.protocol import Store
+from ..storage.records import Session
 from .backup import make_backup
 from .screen import clean, many, put
 from .verb import Answer, Call, Verb, find_session
@@ -61,12 +63,30 @@ def _finished(call: Call) -> Answer:
 
 def _session(call: Call) -> Answer:
     store = call.open()
-    session = find_session(store, call.session)
-    if session is None:
-        raise LookupError(f"There is no session {call.session!r}.")
+    if store.session(call.session) is None and store.eraser().is_forgotten(call.session):
+        data = _of_session(SessionPlan(0, (call.session,), (), 0, (), ()))
+        data |= {"done": False, "note": "It was forgotten already. Nothing was changed."}
+        return Answer(data, text=f"{clean(call.session)}: {data['note']}\n")
+    session = _meant(call, store)
     data = _of_session(plan_session(store, session))
     data["note"] = _ELSEWHERE
     return _settle(call, data, lambda: _of_session(forget_session(store, session, clock.time())))
+
+
+def _meant(call: Call, store: Store) -> Session:
+    """The session to forget: who is not asked gives its whole id, for a beginning may be another's.
+
+    Raises:
+        LookupError: nothing, or more than one, is called so, or only its beginning was given.
+    """
+    session = find_session(store, call.session)
+    if session is None:
+        raise LookupError(f"There is no session {call.session!r}.")
+    if session.name != call.session and call.options.get("yes"):
+        raise LookupError(
+            f"There is no session {call.session!r}. {session.name!r} begins so; with --yes give the whole id."
+        )
+    return session
 
 
 def _text(call: Call, text: str) -> Answer:
