@@ -192,8 +192,8 @@ print(extract(text, 90), key_terms(text, 6))
 def test_a_megabyte_is_bounded(text):
     """About 20 ms a megabyte here; the bound leaves a busy machine its room."""
     extract("Warm up. Import the graph library. It costs 100 ms once.", 5)
-    assert best_ms(lambda: extract(text, 1000)) < 400
-    assert best_ms(lambda: key_terms(text, 5)) < 400
+    assert best_ms(lambda: extract(text, 1000)) < 1500
+    assert best_ms(lambda: key_terms(text, 5)) < 1500
     assert count_text(extract(text, 1000)) <= 1000
 
 
