@@ -34,11 +34,13 @@ def make_backup(path: str, target: str = "", progress: Progress | None = None) -
         StoreError: no copy was made; the text says why.
     """
     from ..storage import backup as storage_backup  # SQLite, which a shell must not pay for
+    from ..storage.translation import translated
 
     database = Path(path)
     given = Path(target).expanduser() if target else database.parent / FOLDER
-    if not target or given.is_dir():
-        given = _dated(given, database.stem)
+    with translated(str(given)):  # a folder may be shut
+        if not target or given.is_dir():
+            given = _dated(given, database.stem)
     return storage_backup.copy(database, given, progress)
 
 

@@ -6,15 +6,17 @@ Nothing here writes: what may be repaired is named, and the doctor does it when 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import stat
 import time as clock
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..storage.errors import StoreError, StoreForeign, StoreMissing
+from .backup import FOLDER, how_to_restore
 from .screen import many
 from .status import size
 
@@ -44,11 +46,8 @@ _LARGE_WAL: Final = 64_000_000
 _BETWEEN_LOOKS: Final = 1.0
 
 _ANOTHER: Final = "Name another file: `database:` under `lcm:` in config.yaml."
-_RESTORE: Final = (
-    "Stop every Hermes that uses this home, keep the damaged file and what is beside it (move the folder aside), "
-    "and put the newest backup in its place: `hermes lcm backup` made it, and said how. What was said since is "
-    "stored again from the lists that Hermes shows."
-)
+_STOP: Final = "Stop every Hermes that uses this home. "
+_AFTER: Final = "What was said since is stored again from the lists that Hermes shows."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,8 @@ class Check:
     """What to do; empty where there is nothing to do."""
     fixable: bool = False
     """Whether ``--fix`` can do it."""
+    commands: tuple[str, ...] = ()
+    """What to type for the remedy, one after the other."""
 
 
 def good(name: str, said: str) -> Check:
@@ -75,9 +76,29 @@ def note(name: str, said: str, remedy: str = "") -> Check:
     return Check(name, "note", said, remedy)
 
 
-def wrong(name: str, said: str, remedy: str, *, fixable: bool = False) -> Check:
+def wrong(
+    name: str, said: str, remedy: str, *, fixable: bool = False, commands: Sequence[str] = ()
+) -> Check:
     """To be put right."""
-    return Check(name, "wrong", said, remedy, fixable)
+    return Check(name, "wrong", said, remedy, fixable, tuple(commands))
+
+
+def _damaged(name: str, path: Path, said: str, more: str = "") -> Check:
+    """A file that is not what was written: what gives most of it back, with the commands."""
+    found = sorted((path.parent / FOLDER).glob("*.db"), key=lambda each: each.stat().st_mtime)
+    newest = str(found[-1].absolute()) if found else ""
+    first = (
+        f"The newest backup here is {newest}: with it the commands below put it right. {_AFTER}"
+        if newest
+        else f"There is no backup in {path.parent / FOLDER}. If you have one elsewhere, put its name "
+        f"for BACKUP in the commands below. {_AFTER}"
+    )
+    rest = (
+        " What can still be read comes with `hermes lcm export --out NEW-FILE`, and can be imported into an empty "
+        f"database. If that gives nothing, try the `.recover` of sqlite3 on a copy. The file was not touched. {more}"
+    )
+    commands = how_to_restore(newest or "BACKUP", str(path.absolute()))
+    return wrong(name, said, f"{_STOP}{first}{rest}".strip(), commands=commands)
 
 
 def check_database(path: Path, looking: Callable[[str], None]) -> Iterator[Check]:
@@ -123,14 +144,23 @@ def _file_of(path: Path) -> os.stat_result | None:
 def _unseen(path: Path, error: OSError) -> Iterator[Check]:
     if not isinstance(error, FileNotFoundError):
         said = f"{path} cannot be looked at: {error.strerror}."
-        who = f"Run this as the user that runs Hermes, or give that user the folder: sudo chown -R USER {path.parent}"
-        yield wrong("database", said, who)
+        yield wrong(PERMISSIONS, said, _way_to(path))
         return
     yield note("database", f"There is none at {path} yet.", "It begins with the first turn.")
     above = next((each for each in path.parents if each.is_dir()), Path("/"))
     if not os.access(above, os.W_OK):
         remedy = f"Give it write access: chmod u+w {above}; or name another file as lcm.database."
         yield wrong(PERMISSIONS, f"No folder can be made in {above}.", remedy)
+
+
+def _way_to(path: Path) -> str:
+    """How whoever asks gets at what is in the folders above: by their modes, if the folder is theirs."""
+    shut = next((each for each in reversed(path.parents) if not os.access(each, os.X_OK)), None)
+    if shut is not None and os.name == "posix" and shut.stat().st_uid == os.geteuid():
+        return (
+            f"The folder is yours and its mode shuts you out: chmod u+rwx {shlex.quote(str(shut))}"
+        )
+    return f"Run this as the user that runs Hermes, or give that user the folder: sudo chown -R USER {path.parent}"
 
 
 def _no_file(path: Path) -> Check:
@@ -218,12 +248,10 @@ def _inside(path: Path, looking: Callable[[str], None]) -> Iterator[Check]:
         yield wrong("database", str(error), _ANOTHER)
         return
     except StoreForeign as error:
-        yield wrong(
-            "database", _alone(error), f"{_ANOTHER} If it was one of this engine: {_RESTORE}"
-        )
+        yield _damaged("database", path, f"{_alone(error)} If it never was one of lcm: {_ANOTHER}")
         return
     except StoreError as error:
-        yield wrong("database", _alone(error), _RESTORE)
+        yield _damaged("database", path, _alone(error))
         return
     yield _whose(seen)
     if seen.owner != "ours":
@@ -262,9 +290,8 @@ def _integrity(seen: Examination) -> Check:
     if not faults:
         return good("integrity", "SQLite finds no damage; `hermes lcm verify` checks every message")
     verify = "`hermes lcm verify` says which messages are hit."
-    return wrong(
-        "integrity", f"The file is damaged: {'; '.join(faults[:3])}", f"{_RESTORE} {verify}"
-    )
+    said = f"The file is damaged: {'; '.join(faults[:3])}."
+    return _damaged("integrity", Path(seen.path), said, verify)
 
 
 def _index(seen: Examination) -> Check:

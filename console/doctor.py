@@ -135,6 +135,7 @@ def _view(data: Mapping[str, Any], checks: Sequence[Check], width: int) -> str:
         lines += _wrapped(f"{head:{_INDENT - 1}} ", check.said, width)
         if check.remedy:
             lines += _wrapped(" " * (_INDENT - 3) + "-> ", check.remedy, width)
+        lines += [f"{' ' * _INDENT}{each}" for each in check.commands]  # unwrapped, to be copied
     return clean("\n".join([*lines, "", data["verdict"]])) + "\n"
 
 

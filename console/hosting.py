@@ -89,19 +89,29 @@ def outside(home: Path) -> Hosting:
     return Hosting(home, config, unread, python=_python_of_hermes())
 
 
+#: How the first lines of a program name its Python: itself, looked up by env, or behind a shell.
+_SHEBANGS: Final = (
+    re.compile(rb"#!\s*(?:/\S*/env\s+(?:-S\s+)?)?(\S*python\S*)"),
+    re.compile(rb"#!\s*/bin/sh\n'''exec' [\"']?([^\"'\n]*?python[^\"'\s]*)"),
+)
+
+
 def _python_of_hermes() -> str:
-    """The Python in the first line of the `hermes` on PATH, or this one if it has Hermes."""
-    if importlib.util.find_spec("hermes_cli") is not None:
-        return sys.executable
+    """The Python in the first line of the `hermes` on PATH, whatever Python asks.
+
+    Where none is on PATH it is this one, if it has Hermes; empty if it is not known.
+    """
     program = shutil.which("hermes")
     if not program:
-        return ""
+        return sys.executable if importlib.util.find_spec("hermes_cli") is not None else ""
     try:
         with Path(program).resolve().open("rb") as file:
-            found = re.match(rb"#!\s*(\S*python\S*)", file.readline(400))
+            begin = file.read(600)
     except OSError:
         return ""
-    return found[1].decode("utf-8", "replace") if found else ""
+    found = next((match for each in _SHEBANGS if (match := each.match(begin))), None)
+    name = found[1].decode("utf-8", "replace") if found else ""
+    return name if "/" in name else shutil.which(name) or ""
 
 
 def check_host(host: Hosting) -> Iterator[Check]:
@@ -297,11 +307,10 @@ def _dependencies(host: Hosting) -> Check:
             said = f"{python}, which runs Hermes, could not be asked what it has."
             return note("dependencies", said, f"Ask it: {python} -m pip list")
         found = told.split()
-    who = (
-        python
-        if host.python
-        else f"{python} (no `hermes` on PATH: whether that runs it is not known)"
+    unknown = (
+        "the `hermes` on PATH names no Python" if shutil.which("hermes") else "no `hermes` on PATH"
     )
+    who = python if host.python else f"{python} ({unknown}: whether that runs it is not known)"
     lacking = [
         f'"{package}>={least}"'
         for (_, package, least), version in zip(_NEEDED, found, strict=True)

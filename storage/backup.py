@@ -63,7 +63,9 @@ def copy(path: Path, target: Path, steps: Steps | None = None) -> Copied:
         StoreUnwritable: *target* is there already, or cannot be written.
     """
     show = steps or (lambda _what, _done, _total: None)
-    if not path.is_file() or not path.stat().st_size:
+    with translated(str(path)):  # a folder may be shut
+        there = path.is_file() and path.stat().st_size > 0
+    if not there:
         raise StoreMissing(
             f"There is no database at {path} yet: it begins with the first turn.", str(path)
         )

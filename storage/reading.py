@@ -29,7 +29,9 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
     Raises:
         StoreError: there is no such file, it is no database, or it cannot be read.
     """
-    if not path.is_file():
+    with translated(str(path)):  # a folder may be shut
+        there = path.is_file()
+    if not there:
         raise StoreMissing(f"There is no file {path}.", str(path))
     with translated(str(path)):
         sql = connect(path)

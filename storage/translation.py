@@ -7,7 +7,9 @@ few texts that are looked at have no code of their own.
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
+import zlib
 from pathlib import Path
 from typing import Final
 
@@ -43,6 +45,9 @@ _OBSTACLES: Final = frozenset(
         sqlite3.SQLITE_FULL,
     }
 )
+#: What decoding raises where the bytes are not those that were written; SystemError is the sqlite3
+#: module's own, where SQLite gives it less than it asked for.
+_UNREADABLE: Final = (UnicodeDecodeError, zlib.error, SystemError)
 _LACKS: Final = ("no such table", "no such column", "has no column", "values were supplied")
 
 
@@ -62,7 +67,11 @@ def is_obstacle(error: sqlite3.Error) -> bool:
 
 
 class translated:  # noqa: N801 - used as a verb; a class costs a fifth of a generator
-    """Turn what SQLite and the file system raise about *path* into our errors."""
+    """Turn what SQLite, a decoder and the file system raise about *path* into our errors.
+
+    A damaged file makes them all complain: SQLite quotes bytes of a damaged schema in its message, and
+    Python cannot even decode that.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -75,6 +84,15 @@ class translated:  # noqa: N801 - used as a verb; a class costs a fifth of a gen
             raise _of_sqlite(error, self._path) from error
         if isinstance(error, OSError):
             raise _of_files(error, self._path) from error
+        if isinstance(error, _UNREADABLE):
+            raise StoreDamaged(
+                f"{self._path} is damaged. It is left as it is. {_DOCTOR}", self._path
+            ) from error
+        if isinstance(error, UnicodeEncodeError | OverflowError):
+            raise StoreError(
+                f"{self._path} cannot take a value that it was given ({type(error).__name__}).",
+                self._path,
+            ) from error
 
 
 def _of_files(error: OSError, path: str) -> StoreError:
@@ -113,7 +131,9 @@ def _obstacle(primary: int, path: str) -> str:
     with contextlib.suppress(OSError):  # nor may we look at it
         if Path(path).is_dir():
             return f"{path} is a folder, not a database. {_DOCTOR}"
-    return f"{path} cannot be written. Check the permissions of the file and its folder. {_DOCTOR}"
+    readable = os.access(path, os.R_OK) or not os.path.lexists(path)
+    what = "written" if readable else "read"
+    return f"{path} cannot be {what}. Check the permissions of the file and its folder. {_DOCTOR}"
 
 
 def _other(error: sqlite3.Error, path: str, code: int) -> StoreError:
