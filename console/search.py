@@ -12,7 +12,7 @@ from ..storage.records import Session
 from ..tools.desk import Desk
 from ..tools.grep import MODES, grep
 from .screen import flat
-from .status import NO_SESSION
+from .status import no_session
 from .verb import Answer, Call, Verb, number_to
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def run(call: Call) -> Answer:
     """Find it, where any session began."""
     session = call.found()
     if session is None:
-        return Answer({"session": None, "note": NO_SESSION}, shown=[NO_SESSION])
+        said = no_session(call.store)
+        return Answer({"session": None, "note": said}, shown=[said])
     asked = {name: call.options[name] for name in ("mode", "scope", "limit")}
     data = gather(call.open(), session, " ".join(call.options["query"]), **asked)
     return Answer(data, shown=[view(data)])

@@ -11,7 +11,7 @@ from ..storage.protocol import Store
 from ..storage.records import Session
 from ..tools.describe import stamp
 from .screen import clean, many
-from .status import NO_SESSION
+from .status import no_session
 from .verb import Answer, Call, Verb
 from .writing import ORIGIN
 
@@ -110,7 +110,7 @@ def run(call: Call) -> Answer:
     """List them."""
     found = gather(call.open())
     if not found:
-        return Answer({"sessions": []}, shown=[NO_SESSION])
+        return Answer({"sessions": []}, shown=[no_session(call.store)])
     return Answer({"sessions": found}, shown=view(found, everything=bool(call.options.get("all"))))
 
 

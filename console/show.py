@@ -14,7 +14,7 @@ from ..storage.records import Session
 from ..tools.answers import ToolError
 from ..tools.desk import Desk
 from .screen import clean
-from .status import NO_SESSION
+from .status import no_session
 from .verb import Answer, Call, Verb
 
 __all__ = ["VERB", "gather", "view"]
@@ -79,7 +79,8 @@ def run(call: Call) -> Answer:
     """Open it, where any session began."""
     session = call.found()
     if session is None:
-        return Answer({"session": None, "note": NO_SESSION}, shown=[NO_SESSION])
+        said = no_session(call.store)
+        return Answer({"session": None, "note": said}, shown=[said])
     data = gather(call.open(), session, call.options["uid"])
     return Answer(data, text=view(data))
 

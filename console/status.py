@@ -17,9 +17,9 @@ from .verb import Answer, Call, Verb
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["NO_SESSION", "VERB", "gather", "is_well", "view"]
+__all__ = ["VERB", "gather", "is_well", "no_session", "view"]
 
-NO_SESSION: Final = "no session yet: it begins with the first turn"
+_NO_SESSION: Final = "no session yet: it begins with the first turn"
 
 _NEVER_ASKED: Final = (
     "compression.enabled is false in config.yaml: Hermes never asks an engine to compact, "
@@ -31,6 +31,16 @@ _UNKNOWN: Final = (
 )
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 _STEP: Final = 1024
+
+
+def no_session(store: Store | None) -> str:
+    """Why there is none: none began, or all were forgotten."""
+    gone = len(store.eraser().stones("session")) if store else 0
+    if not gone:
+        return _NO_SESSION
+    return (
+        f"no session: {many(gone, 'session')} {'was' if gone == 1 else 'were'} forgotten on request"
+    )
 
 
 def gather(
@@ -53,6 +63,7 @@ def gather(
         "not_kept": known.get("not_kept"),
         "warnings": _warnings(known) + (of_store(store) if store else []),
         "session": session.name if session else None,
+        "note": "" if session else no_session(store),
         "conversation": None,
         "store": None,
     }
@@ -142,7 +153,7 @@ def _settings(sources: Any) -> list[tuple[str, str]]:
 def _conversation(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     kept = data["conversation"]
     if kept is None:
-        return [("session", NO_SESSION)]
+        return [("session", data["note"])]
     since = f" (before that {', '.join(kept['rotated_from'])})" if kept["rotated_from"] else ""
     rows = [("session", f"{kept['session']}{since}")]
     if not kept["messages"]:

@@ -13,7 +13,7 @@ from ..storage.errors import StoreDamaged
 from ..storage.protocol import Store
 from ..storage.records import Node, Session
 from .screen import flat, many
-from .status import NO_SESSION
+from .status import no_session
 from .verb import Answer, Call, Verb, number_to
 
 if TYPE_CHECKING:
@@ -177,7 +177,8 @@ def run(call: Call) -> Answer:
     """The graph, where any session began."""
     session = call.found()
     if session is None:
-        return Answer({"session": None, "note": NO_SESSION}, shown=[NO_SESSION])
+        said = no_session(call.store)
+        return Answer({"session": None, "note": said}, shown=[said])
     asked = {name: call.options[name] for name in ("depth", "messages")}
     data = gather(call.open(), session, **asked)
     return Answer(data, shown=[view(data)])

@@ -26,10 +26,12 @@ def run(call: Call) -> Answer:
 
 
 def _host_log(call: Call) -> HostLogAt | None:
-    """Hermes's own log: as named, else beside the folder of the database in a Hermes home."""
+    """Hermes's own log: as named, else of the home that is named, else of the one that the database lies in."""
     alone = call.facts is None
     if named := call.options.get("host_db"):
         return HostLogAt(Path(named).expanduser(), asked_for=True, alone=alone)
+    if home := call.options.get("home"):
+        return HostLogAt(Path(home).expanduser() / "state.db", alone=alone)
     folder = Path(call.path).resolve().parent
     return HostLogAt(folder.parent / "state.db", alone=alone) if folder.name == "lcm" else None
 

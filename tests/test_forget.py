@@ -386,3 +386,14 @@ def test_a_branch_goes_on_being_kept(tmp_path):
     assert store.eraser().is_forgotten("later") and not store.eraser().is_forgotten("branch")
     assert verify(store).failures == ()
     store.close()
+
+
+def test_where_all_was_forgotten_it_is_said(kept, capsys):
+    """Nothing speaks of a session that has yet to begin, when the only ones were forgotten."""
+    folder, *_ = kept
+    for session in ("first", "second"):
+        cli(folder, "forget", "--session", session, "--yes")
+    capsys.readouterr()
+    for verb in (["status"], ["tree"], ["sessions"], ["search", "anything"], ["show", "12345678"]):
+        cli(folder, *verb)
+        assert "forgotten on request" in "".join(capsys.readouterr()), verb
