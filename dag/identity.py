@@ -9,7 +9,9 @@ stub in the place of a large payload.
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Sequence
+from functools import cached_property, lru_cache
 
 from .messages import Row, calls_identity, calls_of, media_of, normal, role_of, text_of
 
@@ -43,47 +45,34 @@ def is_less(old: Row, new: Row) -> bool:
 
 
 #: What hosts put in the place of a secret.
-_MASK = re.compile(r"\*{3,}|\[redacted[^\]\n]*\]|<redacted[^>\n]*>|\u2588+", re.IGNORECASE)
-
-
+_MASK = re.compile(
+    r"\*{3,}|\[redacted[^\]\n]{0,80}\]|<redacted[^>\n]{0,80}>|\u2588+", re.IGNORECASE
+)
 _MASKED = 400
 """Characters that one mask hides at the most."""
-_PLACES = 20_000
-"""Places of its parts in the text that a masked row may have: with more of them it is not recognised."""
+_NOTED = 4_000_000
+"""Characters compared at the most to find a masked text among the lines of notes around it."""
 
 
 def _masks(was: str, now: str) -> bool:
-    """Whether *now* is *was* with parts of it masked."""
-    if not _MASK.search(now) or was == now:
-        return False
-    was = was.strip()
-    first, *parts = _MASK.split(now.strip())
-    ends = [len(first)] if was.startswith(first) else []
-    places = 0
-    for part in parts:
-        ends = _ends(was, part, ends)
-        places += len(ends)
-        if places > _PLACES:
-            return False
-    return len(was) in ends
+    """Whether *now* is *was* with parts of it masked.
 
-
-def _ends(text: str, part: str, starts: Sequence[int]) -> list[int]:
-    """Where *part* may end if a mask stands between it and one of *starts*, in rising order.
-
-    Every place is looked at once: a pattern with a gap for each mask would try them in all combinations.
+    Both are walked once: as no mask hides the end of a line, the first place where a part fits is the right one.
     """
-    found: list[int] = []
-    nearest = 0
-    at = text.find(part, starts[0]) if starts else -1
-    while 0 <= at <= starts[-1] + _MASKED:
-        while nearest + 1 < len(starts) and starts[nearest + 1] <= at:
-            nearest += 1
-        start = starts[nearest]
-        if at - start <= _MASKED and text.find("\n", start, at) < 0:
-            found.append(at + len(part))
-        at = text.find(part, at + 1)
-    return found
+    was, now = was.strip(), now.strip()
+    mask = _MASK.search(now)
+    if mask is None or was == now or not was.startswith(now[: mask.start()]):
+        return False
+    first, *parts = _MASK.split(now)
+    at = len(first)
+    for part in parts[:-1]:
+        found = was.find(part, at, at + _MASKED + len(part))
+        if found < 0 or was.find("\n", at, found) >= 0:
+            return False
+        at = found + len(part)
+    last = len(was) - len(parts[-1])
+    hidden = was[at:last]
+    return at <= last <= at + _MASKED and "\n" not in hidden and was.endswith(parts[-1])
 
 
 def _masks_inside(was: str, now: str) -> bool:
@@ -92,6 +81,8 @@ def _masks_inside(was: str, now: str) -> bool:
         return False
     lines, count = now.split("\n"), was.count("\n") + 1
     starts = range(len(lines) - count + 1)
+    if len(starts) * len(now) > _NOTED:
+        return _masks(was, now)
     return any(_masks(was, "\n".join(lines[at : at + count])) for at in starts)
 
 
@@ -111,48 +102,68 @@ def parted(parts: Sequence[Sequence[Row]], row: Row, *, own_lines: bool) -> list
     of neither (a host's note, or a message that was never seen apart) goes with the one before it.
     *own_lines*: only where each part stands on lines of its own.
     """
-    text = text_of(row)
-    words = [(word.group(), word.start(), word.end()) for word in re.finditer(r"\S+", text)]
+    words = _words(text_of(row))
     starts, at = [0], 0
     for number, versions in enumerate(parts):
         found = next(
             (
                 span
                 for version in versions
-                if (span := _find(text_of(version).split(), words, at)) is not None
-                and (not own_lines or _on_own_lines(text, words, span))
+                if (span := words.find(normal(text_of(version)), at)) is not None
+                and (not own_lines or words.on_own_lines(span))
             ),
             None,
         )
-        if found is None or (own_lines and found[0] == found[1]):
+        if found is None:
             return None
         if number:
-            starts.append(words[found[0]][1] if found[0] < len(words) else len(text))
+            starts.append(words.place(found[0]))
         at = found[1]
-    ends = [*starts[1:], len(text)]
-    return [text[start:end].strip() for start, end in zip(starts, ends, strict=True)]
+    ends = [*starts[1:], len(words.text)]
+    return [words.text[start:end].strip() for start, end in zip(starts, ends, strict=True)]
 
 
-Words = Sequence[tuple[str, int, int]]
-"""The words of a text with their places."""
+class _Words:
+    """A text in which other texts are looked for, whatever the white space between their words.
+
+    An offset is that of the blank in front of a word in ``flat``: the words with one blank around each.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text, self.flat = text, f" {normal(text)} "
+
+    @cached_property
+    def starts(self) -> Sequence[int]:
+        """Where each word begins in the text."""
+        return array("q", (word.start() for word in re.finditer(r"\S+", self.text)))
+
+    def find(self, wanted: str, at: int) -> tuple[int, int] | None:
+        """From which offset to which *wanted*, a normal text, stands at *at* or behind it."""
+        start = self.flat.find(f" {wanted} ", at) if wanted else at
+        if start < 0:
+            return None
+        return start, start + len(wanted) + bool(wanted)
+
+    def place(self, offset: int) -> int:
+        """Where the word behind *offset* begins in the text."""
+        word = self.flat.count(" ", 0, offset)
+        return self.starts[word] if word < len(self.starts) else len(self.text)
+
+    def on_own_lines(self, span: tuple[int, int]) -> bool:
+        """Whether no other word stands on the lines of those between two offsets."""
+        if span[0] == span[1]:
+            return False
+        return all(self._breaks(self.flat.count(" ", 0, offset)) for offset in span)
+
+    def _breaks(self, word: int) -> bool:
+        """Whether a line begins between the word before and this one, or the text begins or ends."""
+        starts = self.starts
+        return word in (0, len(starts)) or self.text.find("\n", starts[word - 1], starts[word]) >= 0
 
 
-def _find(wanted: Sequence[str], words: Words, at: int) -> tuple[int, int] | None:
-    """Where *wanted* stand in a row among *words*, from number *at* on."""
-    size = len(wanted)
-    for start in range(at, len(words) - size + 1):
-        if all(words[start + n][0] == word for n, word in enumerate(wanted)):
-            return start, start + size
-    return None
-
-
-def _on_own_lines(text: str, words: Words, span: tuple[int, int]) -> bool:
-    start, end = span
-    if start == end:
-        return False
-    before = text[words[start - 1][2] if start else 0 : words[start][1]]
-    behind = text[words[end - 1][2] : words[end][1] if end < len(words) else len(text)]
-    return (not start or "\n" in before) and (end == len(words) or "\n" in behind)
+@lru_cache(maxsize=2)  # one row is compared with many messages
+def _words(text: str) -> _Words:
+    return _Words(text)
 
 
 def likeness(old: Row, new: Row) -> float:
@@ -172,19 +183,20 @@ def likeness(old: Row, new: Row) -> float:
     was, now = text_of(old).strip(), text_of(new).strip()
     if _encloses(was, now) or _encloses(now, was) or _masks_inside(was, now):
         return 1.0
-    words, now_words = set(was.split()), set(now.split())
+    words, now_words = (set(text.split(None, _COMPARED)[:_COMPARED]) for text in (was, now))
     return len(words & now_words) / max(len(words | now_words), 1)
 
 
 def _encloses(inner: str, outer: str) -> bool:
     """Whether *outer* is *inner* with notes before or behind it, on lines of their own."""
-    at = outer.find(inner) if inner else -1
-    if at < 0:
+    if not inner or inner not in outer:
         return False
-    before, behind = outer[:at], outer[at + len(inner) :]
-    own_lines = (not before or before.endswith("\n")) and (not behind or behind.startswith("\n"))
-    return own_lines or len(inner) >= _TELLING
+    if len(inner) >= _TELLING:
+        return True
+    return re.search(rf"^[^\S\n]*{re.escape(inner)}[^\S\n]*$", outer, re.MULTILINE) is not None
 
 
 #: A text of this length inside another is no chance.
 _TELLING = 40
+#: Words of either text that are counted.
+_COMPARED = 50_000

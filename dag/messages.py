@@ -13,6 +13,7 @@ import re
 import time as clock
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -147,6 +148,14 @@ def text_of(row: Row) -> str:
 
 def normal(text: str) -> str:
     """*text* with every run of white space as one blank, and none at the ends."""
+    return " ".join(text.split()) if len(text) < _LONG else _normal(text)
+
+
+_LONG = 50_000
+
+
+@lru_cache(maxsize=8)  # one long row is compared with many
+def _normal(text: str) -> str:
     return " ".join(text.split())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time as clock
 
 import pytest
 from lcm.dag.compact import PassRequest, compact
@@ -365,3 +366,55 @@ def test_a_fold_brings_back_what_was_taken_back(ledger):
     assert 2 == again(ledger).ingest(rows[:1]).withdrawn
     assert IngestReport(known=2) == again(ledger).ingest(folded)
     assert rows == stored(ledger)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t", "  \n", " \r\n"])
+def test_a_note_around_a_message_that_ends_in_a_blank_is_no_other_message(ledger, blank):
+    """A host strips a short message, or does not, and puts a note before or behind it."""
+    text = f"{blank}hello there{blank}"
+    rows = [user(text), said("hi")]
+    ledger.ingest(rows)
+    for noted in (f"{text}\n\n[a note]", f"[a note]\n\n{text}", f"hello there\n\n{text}\n[a note]"):
+        report = again(ledger).ingest([user(noted), rows[1]])
+        assert (0, 0) == (report.new, report.withdrawn)
+    assert 2 == ledger.store.totals().messages
+
+
+MOST_SECONDS = 20
+"""For a row of megabytes, on a busy machine; what these rows hung in would take days."""
+
+LONG = 1_000_000
+
+HARD = {
+    "masks, and another end": ("a" * LONG + "\nend", "***".join(["a"] * 300) + "b"),
+    "masks, one after another": (
+        "4000 1234 " * (LONG // 10),
+        "**** 1234 " * (LONG // 10) + "[cut]",
+    ),
+    "masks on short lines": ("a\n" * LONG + "b", "a\n" * (LONG // 2) + "***\n" * LONG),
+    "masks that do not end": ("[redacted" * (LONG // 9), "*** " + "[redacted" * (LONG // 9)),
+    "equal words": ("a " * LONG + "b", "a " * (2 * LONG) + "c\n\nsecond part"),
+    "equal letters": ("a" * LONG + "b", "a" * (2 * LONG) + "c\n\nsecond part"),
+    "blanks": ("a" + " " * LONG + "b", ("a" + " " * LONG) * 2 + "c\n\nsecond part"),
+}
+
+
+@pytest.mark.parametrize("was", HARD)
+def test_a_long_row_is_compared_in_one_walk(ledger, was):
+    """The transaction of an ingest keeps all other processes waiting: no comparison tries combinations."""
+    old, new = HARD[was]
+    rows = [user("q"), said("x"), user(old), user("second part"), said("an answer, in words " * 9)]
+    ledger.ingest(rows)
+    began = clock.monotonic()
+    for changed in ([*rows[:2], user(new), rows[4]], [*rows[:2], user(new)]):
+        again(ledger).ingest(changed)
+        assert new in [row["content"] for row in stored(ledger)]
+    assert MOST_SECONDS > clock.monotonic() - began
+
+
+def test_a_row_of_many_masks_and_nothing_else_changed_is_known(ledger):
+    """A list of numbers, all masked, is the list to the end: no version of it is made, and no message."""
+    rows = [user("4000 1234 5678 3456 " * 300 + "end"), said("fine")]
+    ledger.ingest(rows)
+    masked = [user("**** **** **** 3456 " * 300 + "end"), rows[1]]
+    assert IngestReport(known=2) == again(ledger).ingest(masked)
