@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import time as clock
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Session
 from ..storage.text import content_text
+from ..tools.describe import stamp
 from .screen import clean, many
 from .writing import Manner, batches, read_whole
 
@@ -63,7 +63,7 @@ def _head(session: Session, entries: list[Entry], *, shareable: bool) -> str:
 
 
 def _message(entry: Entry, message: Message, row: Mapping[str, Any]) -> str:
-    when = clock.strftime("%Y-%m-%d %H:%M:%S UTC", clock.gmtime(message.time))
+    when = stamp(message.time).replace("T", " ").replace("Z", " UTC")
     marks = [entry.uid[:8], when]
     if message.versions > 1:
         marks.append(f"version {message.versions}")

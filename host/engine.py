@@ -18,7 +18,7 @@ from .base import ContextEngine
 from .facts import engine_facts
 from .failures import Failures, said_by
 from .passes import note_outcome, note_refusal, request_for
-from .surface import COUNTERS, START, THRESHOLD, whole
+from .surface import COUNTERS, START, THRESHOLD, called, whole
 
 if TYPE_CHECKING:
     from ..dag.ingest import IngestReport
@@ -141,10 +141,10 @@ class LCMEngine(ContextEngine):
             if isinstance(length, int) and length > 0 and length != self.context_length:
                 self.update_model(self.model, length)
             if kwargs.get("boundary_reason") == "compression":
-                self._session_id = str(session_id)
-                self._attachment.rotate(str(session_id), str(kwargs.get("old_session_id") or ""))
+                self._session_id = called(session_id)
+                self._attachment.rotate(self._session_id, called(kwargs.get("old_session_id")))
                 return
-            self._bind(str(session_id))
+            self._bind(called(session_id))
             _log.info(
                 "lcm is the context engine of session %s (database %s)", session_id, self.db_path
             )
@@ -155,7 +155,7 @@ class LCMEngine(ContextEngine):
         """The host says which session this agent is on; an empty id detaches it."""
         with self._failures.kept("bind_session_state"):
             self._attachment.session_db = session_db
-            self._bind(str(session_id or ""))
+            self._bind(called(session_id))
 
     def _bind(self, session_id: str) -> None:
         if session_id == self._attachment.session_id:
@@ -175,12 +175,13 @@ class LCMEngine(ContextEngine):
         """Fires at every compaction too: one more chance to store, never an end."""
         with self._failures.kept("on_session_end", last=True):
             # A fork of the agent ends under the session's id without ever having been on it.
-            if session_id in ("", None, self._session_id):
+            if called(session_id) in ("", self._session_id):
                 self._attachment.ingest(messages, self._session_id)
 
     def on_session_reset(self) -> None:
         """The host leaves the session; the next one is bound or started."""
-        self._bind("")
+        with self._failures.kept("on_session_reset"):
+            self._bind("")
         super().on_session_reset()
 
     def carry_over_new_session_context(self, old: str, new: str, **kwargs: Any) -> None:
@@ -188,7 +189,8 @@ class LCMEngine(ContextEngine):
 
     def close(self) -> None:
         """Close the database; a later call opens it again."""
-        self._attachment.close()
+        with self._failures.kept("close"):
+            self._attachment.close()
 
     # ingest
 
@@ -315,6 +317,24 @@ class LCMEngine(ContextEngine):
     def handle_tool_call(self, name: str, args: Any, **kwargs: Any) -> str:
         """Answer a call of the agent; JSON, never an exception."""
         from ..storage.errors import StoreError
+        from ..tools.toolset import failure
+
+        try:
+            return self._answer(name, args, kwargs.get("messages"))
+        except Exception as error:
+            self._failures.note(str(name), error)
+            if isinstance(error, StoreError):
+                hint = "The conversation goes on. `hermes lcm doctor` says more."
+                return failure(str(error), hint)
+            hint = (
+                "The conversation goes on. This is a fault of lcm, and the log has its traceback; "
+            )
+            return failure(
+                f"{name} failed: {said_by(error)}.",
+                f"{hint}`hermes lcm doctor` looks at the database.",
+            )
+
+    def _answer(self, name: str, args: Any, messages: Sequence[Any] | None) -> str:
         from ..tools.desk import Desk
         from ..tools.toolset import call, failure
 
@@ -323,12 +343,8 @@ class LCMEngine(ContextEngine):
                 "No session is open.", "lcm's tools work as soon as the agent is on one."
             )
         with self._failures.kept("ingest before a tool call"):  # a question may be answered even so
-            self._attachment.ingest(kwargs.get("messages"), self._session_id)
-        try:
-            stored = self._attachment.stored()
-        except StoreError as error:
-            self._failures.note(name, error)
-            return failure(str(error), "The conversation goes on. `hermes lcm doctor` says more.")
+            self._attachment.ingest(messages, self._session_id)
+        stored = self._attachment.stored()
         if stored is None:
             return failure(*self._attachment.absence())
         return call(Desk(*stored, self.settings, engine_facts(self)), name, args)
@@ -336,8 +352,10 @@ class LCMEngine(ContextEngine):
     # status
 
     def get_status(self) -> dict[str, Any]:
-        """The host's figures, and ours beside them."""
-        ours = {"engine": self.name, "session": self._session_id, "database": str(self.db_path)}
+        """The host's figures, and ours beside them; what could not be looked up is among the problems."""
+        ours = {"engine": self.name, "session": self._session_id}
+        with self._failures.kept("get_status"):
+            ours["database"] = str(self.db_path)
         return {**super().get_status(), **ours, **engine_facts(self)}
 
     @property

@@ -15,7 +15,15 @@ __all__ = ["engine_facts", "facts_of"]
 
 
 def engine_facts(engine: LCMEngine) -> dict[str, Any]:
-    """The engine's budget as it stands, and what went wrong in it."""
+    """The engine's budget as it stands, and what went wrong in it; a status must not fail of what it shows."""
+    try:
+        return _facts(engine)
+    except Exception as error:
+        engine._failures.note("status", error)
+        return {"left_out": {}, "problems": engine._failures.recent()}
+
+
+def _facts(engine: LCMEngine) -> dict[str, Any]:
     loaded = engine.loaded_settings
     kept = engine._attachment.is_kept()
     return {

@@ -14,6 +14,8 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .surface import called
+
 if TYPE_CHECKING:
     from .engine import LCMEngine
 
@@ -58,6 +60,6 @@ class Family:
         """A turn ended: store it before the host goes on."""
         if threading.current_thread().name == _REVIEW:
             return
-        engine = self.of(str(session_id)) if session_id else None
+        engine = self.of(called(session_id)) if session_id else None
         if engine is not None:
             engine.on_turn_complete(conversation_history or [])

@@ -29,12 +29,13 @@ __all__ = ["Spills"]
 _TAG = "<persisted-output>\n"
 _NOTE = re.compile(
     re.escape(_TAG)
-    + r"This tool result was too large \(([\d,]{1,20}) characters, [^\n)]{1,20}\)\.\n"
+    + r"This tool result was too large \((\d[\d,]{0,19}) characters, [^\n)]{1,20}\)\.\n"
     r"Full output saved to: ([^\n]{1,1000}?)(?: \[host: ([^\n]{1,1000})\])?\n"
     r"(?:[^\n]{1,400}\n){1,4}\n"
     r"Preview \(first (\d{1,9}) chars\):\n"
 )
 _MOST_BYTES = 100_000_000
+_AT_ONCE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 #: Seconds that the clocks of a file system and a process may differ.
 _SLACK = 2.0
 
@@ -79,7 +80,9 @@ def _whole(row: Mapping[str, Any], home: Path) -> dict[str, Any] | None:
         return None
     count, preview = int(note[1].replace(",", "")), content[note.end() :][: int(note[4])]
     time = row.get("timestamp")
-    came = float(time) if isinstance(time, int | float) else clock.time()
+    came = clock.time()
+    if isinstance(time, int | float) and time < came:  # not so of a NaN
+        came = float(time) if time > 0 else 0.0
     text = _read(Path(note[3] or note[2]), came, _folders(home))
     if text is None or len(text) != count or not text.startswith(preview):
         return None
@@ -97,11 +100,14 @@ def _folders(home: Path) -> list[Path]:
 
 
 def _read(path: Path, time: float, folders: Sequence[Path]) -> str | None:
-    """The text of a file directly in one of *folders*, without following a link."""
+    """The text of a file directly in one of *folders*, without following a link.
+
+    Nor does it wait: a row may name a pipe that nobody writes to.
+    """
     try:
         if path.parent.resolve(strict=True) not in [each.resolve() for each in folders]:
             return None
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        descriptor = os.open(path, os.O_RDONLY | _AT_ONCE)
         with os.fdopen(descriptor, "rb") as file:
             about = os.fstat(descriptor)
             theirs = hasattr(os, "getuid") and about.st_uid != os.getuid()
@@ -110,5 +116,5 @@ def _read(path: Path, time: float, folders: Sequence[Path]) -> str | None:
             if about.st_mtime > time + _SLACK:
                 return None
             return file.read().decode("utf-8")
-    except (OSError, UnicodeDecodeError, ValueError):
+    except (OSError, UnicodeDecodeError, ValueError, RuntimeError):  # the last for a loop of links
         return None

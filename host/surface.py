@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["COUNTERS", "START", "THRESHOLD", "whole"]
+__all__ = ["COUNTERS", "START", "THRESHOLD", "called", "whole"]
 
 #: Share of the window at which a list is compacted, until settings say otherwise: their default.
 THRESHOLD = 0.75
@@ -22,6 +22,12 @@ def whole(value: Any) -> int:
         return int(value or 0)
     except (TypeError, ValueError, OverflowError):
         return 0
+
+
+def called(session_id: Any) -> str:
+    """A session's id as a database takes it: half a character and NUL are spelt out. Empty for none."""
+    name = str(session_id or "").replace("\0", "\\x00")
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _cap(value: Any) -> int | None:

@@ -43,8 +43,11 @@ def describe(desk: Desk, uid: Any = None, depth: Any = 1, cursor: Any = None) ->
 
 
 def stamp(time: float) -> str:
-    """A time as ISO text in UTC, to the second."""
-    return clock.strftime("%Y-%m-%dT%H:%M:%SZ", clock.gmtime(time))
+    """A time as ISO text in UTC, to the second; one that no calendar has as the number that it is."""
+    try:
+        return clock.strftime("%Y-%m-%dT%H:%M:%SZ", clock.gmtime(time))
+    except (OverflowError, ValueError, OSError, TypeError):
+        return str(time)
 
 
 def _depth(value: Any) -> int:

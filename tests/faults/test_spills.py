@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 
 import pytest
@@ -88,3 +89,38 @@ def test_words_about_a_file_are_words(make, home, folder):
     make().ingest(rows)
     assert rows == kept(home)
     assert 0 == totals(home).versions
+
+
+def test_a_pipe_is_not_waited_for(make, home, folder):
+    """ING-15: the name is that of a pipe nobody writes to: the door returns at once, and the note is kept."""
+    path = folder / "c1.txt"
+    os.mkfifo(path)
+    rows = rows_with(note(path))
+    engine = make()
+    door = threading.Thread(target=engine.ingest, args=[rows], daemon=True)
+    door.start()
+    door.join(10)
+    assert not door.is_alive()
+    assert rows == kept(home)
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        (f"{len(TEXT):,}", ",,,"),
+        (f"{len(TEXT):,}", "9" * 20),
+        ("c1.txt", "c1\0.txt"),
+        ("c1.txt", "loop/c1.txt"),
+        ("c1.txt", "\ud800"),
+        ("first 1500", "first 0"),
+    ],
+)
+def test_a_note_that_nobody_would_write_is_words(make, home, folder, was, now):
+    """ING-15: a forged note costs nothing but itself: what stands in it is stored as it is, and so is the rest."""
+    (folder / "loop").symlink_to(folder / "loop")
+    rows = rows_with(note(folder / "c1.txt").replace(was, now, 1))
+    rows[2]["timestamp"] = float("nan")
+    engine = make()
+    assert 4 == engine.ingest(rows).new
+    assert [row["content"] for row in rows] == [row["content"] for row in kept(home)]
+    assert not engine.get_status()["problems"]
