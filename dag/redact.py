@@ -15,48 +15,17 @@ Masking is stable: what is masked already stays as it is, byte for byte.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable
 from typing import Any, Final
+
+from .pictures import within
+from .secret_forms import PLACED, TOKENS, places, tokens
+from .strings import rebuilt
 
 __all__ = ["RULES", "Redact", "each_string", "redacted", "with_host"]
 
 Redact = Callable[[str], str]
 """A text without its secrets."""
-
-#: Tokens that are known by their form: rule, what each begins with, the whole of it. Every
-#: repetition has one class of characters and nothing behind it that could fail: linear on any input.
-_TOKENS: Final = (
-    ("github token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{36,255}"),
-    ("github token", ("github_pat_",), r"github_pat_[A-Za-z0-9_]{40,255}"),
-    ("gitlab token", ("glpat-",), r"glpat-[A-Za-z0-9_-]{20,255}"),
-    ("api key", ("sk-",), r"sk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,255}"),
-    ("api key", ("sk_", "rk_"), r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,255}"),
-    ("api key", ("whsec_",), r"whsec_[A-Za-z0-9+/=]{24,255}"),
-    ("api key", ("gsk_",), r"gsk_[A-Za-z0-9]{32,255}"),
-    ("api key", ("xai-",), r"xai-[A-Za-z0-9]{40,255}"),
-    ("api key", ("pplx-",), r"pplx-[A-Za-z0-9]{40,255}"),
-    ("api key", ("tvly-",), r"tvly-[A-Za-z0-9-]{20,255}"),
-    ("api key", ("r8_",), r"r8_[A-Za-z0-9]{37,255}"),
-    ("api key", ("lin_api_",), r"lin_api_[A-Za-z0-9]{32,255}"),
-    ("api key", ("ntn_",), r"ntn_[A-Za-z0-9]{40,255}"),
-    ("api key", ("SG.",), r"SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,255}"),
-    ("google key", ("AIza",), r"AIza[A-Za-z0-9_-]{35}"),
-    ("google token", ("ya29.",), r"ya29\.[A-Za-z0-9_-]{20,2000}"),
-    ("google token", ("1//0",), r"1//0[A-Za-z0-9_-]{30,255}"),
-    ("google key", ("GOCSPX-",), r"GOCSPX-[A-Za-z0-9_-]{20,64}"),
-    ("aws key", ("AKIA", "ASIA"), r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])"),
-    ("slack token", ("xox",), r"xox[abeprs]-(?:[0-9]-)?[A-Za-z0-9-]{10,255}"),
-    ("slack token", ("xapp-",), r"xapp-[A-Za-z0-9-]{20,255}"),
-    ("npm token", ("npm_",), r"npm_[A-Za-z0-9]{36}"),
-    ("pypi token", ("pypi-AgEI",), r"pypi-AgEI[A-Za-z0-9_-]{50,2000}"),
-    ("hugging face token", ("hf_",), r"hf_[A-Za-z0-9]{30,255}"),
-    ("digitalocean token", ("do",), r"do[opr]_v1_[a-f0-9]{64}"),
-    ("docker token", ("dckr_pat_",), r"dckr_pat_[A-Za-z0-9_-]{20,255}"),
-    ("shopify token", ("shp",), r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
-    ("age key", ("AGE-SECRET-KEY-1",), r"AGE-SECRET-KEY-1[A-Z0-9]{50,64}"),
-    ("json web token", ("eyJ",), r"eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{4,8000}\.[A-Za-z0-9_-]{8,2000}"),
-)  # fmt: skip
 
 _BEGIN: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _END: Final = re.compile(r"-----END (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
@@ -65,16 +34,6 @@ _KEY_BODY: Final = re.compile(r"(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{16,100}+)*+")
 
 _KEY_LINE: Final = re.compile(r"[A-Za-z0-9+/=]{16,100}\r?")
 _KEY_END: Final = re.compile(r"[A-Za-z0-9+/=]{1,100}\r?")
-
-#: One thing at a place of its own, with the secret as the group ``v``.
-_PLACES: Final = (
-    ("telegram token", ":AA", r"(?<![\d:.])\d{8,10}:(?P<v>AA[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])"),
-    ("webhook", "hooks.slack.com/", r"hooks\.slack\.com/services/(?P<v>[A-Za-z0-9/]{20,100})"),
-    ("webhook", "/api/webhooks/", r"/api/webhooks/\d{10,25}/(?P<v>[A-Za-z0-9_-]{40,100})"),
-    ("url credential", "://", r"://[^\s/:@\"'<>\[\]{}()$]{0,80}:(?P<v>[^\s/@\"'<>\[\]{}()$`\\]{1,255})@(?=[\w\[])"),
-    ("url credential", "://", r"://(?P<v>(?=[A-Za-z_-]{0,60}\d)[A-Za-z0-9_-]{16,255})@(?=[\w\[])"),
-    ("account key", "AccountKey=", r"AccountKey=(?P<v>[A-Za-z0-9+/]{40,100}={0,2})"),
-)  # fmt: skip
 
 _HEADER: Final = re.compile(
     r"authorization\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?(?:(?:bearer|basic|token|digest|apikey|negotiate|"
@@ -104,6 +63,10 @@ _LINE_NAME: Final = re.compile(r"\s{0,8}(?:export\s{1,4})?[A-Z][A-Z0-9_]{0,60}")
 _BEFORE: Final = 80
 _ANY_STEM: Final = re.compile("|".join(_STEMS), re.IGNORECASE)
 _BARE: Final = re.compile(r"[^\s,;\"'`()\[\]{}<>&|\\]{1,500}")
+#: What belongs to a password behind a comma or a semicolon in it: no name, and no argument.
+_MORE: Final = re.compile(
+    r"(?:[,;](?=[A-Za-z]{0,60}\d)(?=\d{0,60}[A-Za-z])[^\s,;\"'`()\[\]{}<>&|\\=:]{6,200}(?![=:(\w])){1,5}"
+)
 _QUOTED: Final = {
     mark: re.compile(rf"[^{mark}\n\\]{{0,500}}(?:\\[^\n][^{mark}\n\\]{{0,500}}){{0,20}}")
     for mark in "\"'`"
@@ -137,9 +100,9 @@ _SECRET_KEY: Final = re.compile(
 RULES: Final = tuple(
     dict.fromkeys(
         [
-            *(rule for rule, _, _ in _TOKENS),
+            *(rule for rule, _, _ in TOKENS),
             "private key",
-            *(rule for rule, _, _ in _PLACES),
+            *(rule for rule, _, _ in PLACED),
             "authorization",
             "url parameter",
             "password",
@@ -150,29 +113,21 @@ RULES: Final = tuple(
 """Names of the rules; a secret is replaced by ``[redacted NAME]``."""
 
 
-@cache
-def _tokens() -> tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...]:
-    return tuple(
-        (f"[redacted {rule}]", begins, re.compile(rf"(?<![A-Za-z0-9_/+-]){form}"))
-        for rule, begins, form in _TOKENS
-    )
-
-
-@cache
-def _places() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
-    return tuple((rule, sign, re.compile(form)) for rule, sign, form in _PLACES)
-
-
 def redacted(text: str) -> str:
     """*text* with every secret that is known as one replaced by ``[redacted RULE]``.
 
-    Pure, stable (a second time changes nothing), and linear in the length of the text.
+    Pure, stable (a second time changes nothing), and linear in the length of the text. A picture is
+    left as it is; a text in the form of one is masked inside.
     """
+    return within(text, _masked) if text.startswith("data:") else _masked(text)
+
+
+def _masked(text: str) -> str:
     text = _without_private_keys(text)
-    for mask, begins, form in _tokens():
+    for mask, begins, form in tokens():
         if any(begin in text for begin in begins):
             text = form.sub(mask, text)
-    for rule, sign, form in _places():
+    for rule, sign, form in places():
         if sign in text:
             text = form.sub(_masking(rule), text)
     lower = text.lower()
@@ -273,7 +228,9 @@ def _value(text: str, found: re.Match[str]) -> tuple[int, int] | None:
         return None
     quote, gap, password = found["open"], found["gap"], found["password"] or ""
     value = _form(quote).match(text, found.end())
-    word = "" if value is None else value[0] if quote else value[0].rstrip(".:!?")
+    more = _MORE.match(text, value.end()) if value and password and not quote else None
+    bare = (value[0] if value else "") + (more[0] if more else "")
+    word = bare if quote else bare.rstrip(".:!?")
     said = gap.strip().lower() == "is"
     if value is None or not _is_secret(word, password=bool(password), said=said):
         return None
@@ -281,7 +238,7 @@ def _value(text: str, found: re.Match[str]) -> tuple[int, int] | None:
         return None
     line = before.rpartition("\n")[2] + (password or found["key"])
     of_env = gap == "=" and _LINE_NAME.fullmatch(line) and line[-3:] != "PWD"
-    if not quote and not of_env and _is_code(word, text[value.end() : value.end() + 1]):
+    if not quote and not of_env and _is_code(word, text[value.start() + len(bare) :][:1]):
         return None
     return value.start(), value.start() + len(word)
 
@@ -315,38 +272,16 @@ def _is_secret(word: str, *, password: bool, said: bool) -> bool:
     return len(word) >= _LEAST_KEY and bool(random) and " " not in word
 
 
-#: Levels of nesting that are looked at; what is deeper is not stored either.
-_DEEPEST: Final = 200
-
-
-def each_string(value: Any, change: Redact, *, named: bool = False, depth: int = 0) -> Any:
+def each_string(value: Any, change: Redact, *, named: bool = False) -> Any:
     """A message, or a part of one, with every string in it changed, keys included; equal parts are kept.
 
     *named*: a string under a key that names a secret is one, whatever it looks like.
     """
-    if isinstance(value, str):
-        return value if _is_picture(value) else change(value)
-    if value is None or isinstance(value, int | float) or depth > _DEEPEST:
-        return value
-    made: Any
-    if isinstance(value, Mapping):
-        made = {
-            change(key) if isinstance(key, str) else key: "[redacted password]"
-            if named and _holds_secret(key, item)
-            else each_string(item, change, named=named, depth=depth + 1)
-            for key, item in value.items()
-        }
-    elif isinstance(value, list | tuple):
-        made = [each_string(item, change, named=named, depth=depth + 1) for item in value]
-        value = list(value)
-    else:  # stored as its text
-        made = change(repr(value))
-        return value if made == repr(value) else {"__repr__": made}
-    return value if made == value else made
 
+    def under(key: object, item: object) -> str | None:
+        return "[redacted password]" if named and _holds_secret(key, item) else None
 
-def _is_picture(text: str) -> bool:
-    return text.startswith("data:") and ";base64," in text[:100]
+    return rebuilt(value, change, under)
 
 
 def _holds_secret(key: object, item: object) -> bool:
@@ -371,9 +306,11 @@ def with_host(host: Redact | None) -> Redact:
     if host is None:
         return redacted
 
+    def inside(text: str) -> str:
+        return "".join(map(host, _pieces(_masked(text))))
+
     def both(text: str) -> str:
-        text = redacted(text)
-        return "".join(map(host, _pieces(text)))
+        return within(text, inside) if text.startswith("data:") else inside(text)
 
     return both
 

@@ -63,6 +63,21 @@ SECRETS = [
     ("login --token %s now", "abc123def456"),
     ("SECRET_KEY = '%s'", "django-insecure-x1y2z3"),
     ("PGPASSWORD=%s psql", "topsecret"),
+    ("@@ -1 +1 @@\n+%s", f"ghp_{letters(36)}"),
+    ("@@ -1 +1 @@\n-%s", f"sk-proj-{letters(40)}"),
+    ("git clone https://x.org/%s/a", f"glpat-{letters(20)}"),
+    ("backup-%s", f"AKIA{letters(16, string.ascii_uppercase)}"),
+    ("login password=%s now", "abc,S3cretPw99"),
+    ("mysql -u root -p%s db", "S3cretPw99"),
+    ('{\\"cmd\\": \\"mysqldump -uroot -p%s db\\"}', "S3cretPw99"),
+    ("sshpass -p '%s' ssh x", "S3cretPw99"),
+    ("curl -s -u admin:%s https://x.org", "S3cretPw99"),
+    ("curl 'https://x.org/?a=1&b=2' \\\n  --user 'admin:%s'", "S3cretPw99"),
+    ("<server><password>%s</password></server>", "correcthorse"),
+    ("<ns:apiKey>%s</ns:apiKey>", "a1b2c3d4e5"),
+    ("postgres://user:%s@host/db", "pa$$w0rd9"),
+    ("Cookie: %s", "session=S3cretPw99abcdefghij1234; theme=dark"),
+    ("Set-Cookie: %s; HttpOnly", "sid=s3cr3tS3cr3t; Path=/"),
     ("key: %s", "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc=\n-----END RSA PRIVATE KEY-----"),
     ('"key": "%s"', "-----BEGIN PRIVATE KEY-----\\nMIIEv\\nq==\\n-----END PRIVATE KEY-----"),
 ]
@@ -99,6 +114,13 @@ HARMLESS = [
     f"sha256:{'ab12' * 16}",
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
     "call +49 170 1234567 or +14155552671",
+    "postgres://user:$PASSWORD@host/db and postgres://user:${PASSWORD}@host/db",
+    "call(password=password, user=bob) or call(password=password,retries=3)",
+    "mysql -p database, mysql -P 3306, curl -u admin https://x.org:8080/a",
+    "curl -u admin:$PASSWORD https://x.org",
+    "<password>***</password> <label for='password'>Password</label>",
+    "Cookie: yes please; cookies: 12 or more",
+    "a task-sk-something-with-a-long-name-20261130",
 ]
 
 
@@ -169,6 +191,12 @@ HOSTILE = {
     "half addresses": "http://a:" * (SIZE // 9),
     "headers": "authorization: " * (SIZE // 15),
     "blanks": "password" + " " * SIZE,
+    "commands": "mysql curl " * (SIZE // 11),
+    "commands over lines": "curl \\\n" * (SIZE // 7),
+    "tags": "<password>" * (SIZE // 10) + "</",
+    "half tags": "</" + "<a.b" * (SIZE // 4),
+    "cookies": "cookie: a=" * (SIZE // 10),
+    "commas": "password=a1" + ",a1b2c3" * (SIZE // 7),
     "nested quantifiers": "a" * 40 + "b" + "(a+)+$" * 1000,
 }
 
