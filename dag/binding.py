@@ -92,12 +92,14 @@ class Memo:
     """Place of the last summary row, and the messages that its frame left out and that stand behind it."""
 
     def awaited(self) -> tuple[int, ...]:
-        """The lifted messages, if the list as far as it is known stops before them."""
+        """The lifted messages, if the list as far as it is known stops before the first message behind the summary.
+
+        They stand there or nowhere: an undo may have taken them.
+        """
         place, messages = self.lifted
         if not messages or place >= len(self.bound):
             return ()
-        behind = self.bound[place + 1 : place + 4]
-        return () if any(messages[0] in bound.messages for bound in behind) else messages
+        return () if any(bound.messages for bound in self.bound[place:]) else messages
 
 
 _SYSTEM, _FILLER = Bound("system"), Bound("filler")

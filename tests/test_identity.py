@@ -418,3 +418,25 @@ def test_a_row_of_many_masks_and_nothing_else_changed_is_known(ledger):
     ledger.ingest(rows)
     masked = [user("**** **** **** 3456 " * 300 + "end"), rows[1]]
     assert IngestReport(known=2) == again(ledger).ingest(masked)
+
+
+def steps(first, count):
+    """Calls and their long results."""
+    for n in range(first, first + count):
+        call = {"id": f"c{n}", "type": "function", "function": {"name": "t", "arguments": "{}"}}
+        yield said(f"step {n} " * 120, tool_calls=[call])
+        yield {"role": "tool", "tool_call_id": f"c{n}", "content": f"result {n} " * 120}
+
+
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+def test_a_question_that_a_pass_lifted_and_an_undo_took_is_not_awaited(ledger, warm):
+    """Another turn stands behind the summary row now, and the host prunes a result of it."""
+    rows = [*talk(2), user("please do the big task"), *steps(0, 10)]
+    out = list(passed(ledger, rows).rows)
+    ledger.ingest(out)
+    at = out.index(user("please do the big task"))
+    live = [*out[:at], user("another question"), *steps(50, 1), said("an answer " * 9)]
+    assert 4 == ledger.ingest(live).new
+    live[at + 2] = {**live[at + 2], "content": "[Old tool output cleared]"}
+    report = (ledger if warm else again(ledger)).ingest(live)
+    assert (0, 1, 0) == (report.new, report.revised, report.withdrawn)
