@@ -27,7 +27,7 @@ from .messages import (
     key_of,
     turn_count,
 )
-from .renderer import begins_with_filler, recognise, rest_of, without_filler
+from .renderer import begins_with_filler, frames_named, recognise, rest_of, without_filler
 
 __all__ = ["Binding", "Bound", "IngestReport", "Memo", "Run"]
 
@@ -208,12 +208,7 @@ class Run:
         return ()
 
     def _frames(self, prefix: str) -> list[Node]:
-        uids = [uid for kind, uid in self.store.resolve(prefix) if kind == "node"]
-        return [
-            node
-            for node in self.store.nodes(uids)
-            if node.kind == "frame" and node.line in self.lineage
-        ]
+        return frames_named(self.store, self.lineage, prefix)
 
     # one stretch
 

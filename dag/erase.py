@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
-from typing import Any, Final
-from zlib import crc32
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b, shake_128
+from typing import Any, Final, NamedTuple
 
 from ..storage.canon import pack_text, unpack_text
 from ..storage.forget import Stone
 from ..storage.protocol import Store
+from ..storage.records import Node
+from .messages import absorbed_uids, host_uid, text_of
 from .redact import Redact, each_string
-from .renderer import HEAD
+from .strings import opaque
 
 __all__ = ["GONE", "Cleaner", "cleaner", "eraser", "forms_of", "stones_of"]
 
@@ -29,15 +28,29 @@ __all__ = ["GONE", "Cleaner", "cleaner", "eraser", "forms_of", "stones_of"]
 GONE: Final = "[forgotten]"
 _SALT_BYTES: Final = 16
 _DIGEST_BYTES: Final = 16
+#: Levels of JSON in JSON in which a string is known.
+_ESCAPED: Final = 3
+#: Bytes at the beginning of a string that are looked for first.
+_SHADE: Final = 16
 
 
 def forms_of(text: str) -> tuple[str, ...]:
-    """*text* as it may stand somewhere: as it is, with its white space collapsed, escaped as in JSON."""
-    plain = [text, " ".join(text.split())]
-    escaped = [
-        json.dumps(each, ensure_ascii=plainly)[1:-1] for each in plain for plainly in (False, True)
-    ]
-    return tuple(sorted(dict.fromkeys([*plain, *escaped]), key=len, reverse=True))
+    """*text* as it may stand somewhere, the longest form first.
+
+    As it is, with its white space collapsed, and each of the two escaped as in JSON, up to three times over:
+    a call's arguments may hold JSON that holds JSON.
+    """
+    forms = dict.fromkeys([text, " ".join(text.split())])
+    level = list(forms)
+    for _ in range(_ESCAPED):
+        level = [
+            json.dumps(each, ensure_ascii=ascii_)[1:-1]
+            for each in level
+            for ascii_ in (False, True)
+        ]
+        level = list(dict.fromkeys(level))
+        forms |= dict.fromkeys(level)
+    return tuple(sorted(forms, key=len, reverse=True))
 
 
 def stones_of(text: str, time: float) -> list[Stone]:
@@ -45,7 +58,8 @@ def stones_of(text: str, time: float) -> list[Stone]:
     stones = []
     for form in forms_of(text):
         salt, data = os.urandom(_SALT_BYTES), pack_text(form)
-        detail = {"length": len(data), "crc": crc32(data, _start(salt))}
+        shade = data[:_SHADE].translate(_shades(salt, len(data)))
+        detail = {"length": len(data), "shade": shade.hex()}
         stones.append(Stone("text", salt.hex(), time, _digest(salt, data), detail=detail))
     return stones
 
@@ -54,43 +68,67 @@ def _digest(salt: bytes, data: bytes) -> bytes:
     return blake2b(data, digest_size=_DIGEST_BYTES, key=salt).digest()
 
 
-def _start(salt: bytes) -> int:
-    return int.from_bytes(salt[:4], "big")
+def _shades(salt: bytes, length: int) -> bytes:
+    """A table that maps each byte to one of a few values, by the salt.
+
+    So few that the beginning of a string of *length* bytes gives away no more than 16 bits.
+    """
+    bits = max(1, min(4, _SHADE // length))
+    return bytes(byte & ((1 << bits) - 1) for byte in shake_128(salt).digest(256))
 
 
 def eraser(stones: Sequence[Stone]) -> Redact | None:
     """Masks the strings of these stones; None if there is none.
 
-    A look at each place of a text costs 150 ns for each length: only who forgot a string pays it.
+    A megabyte costs a few ms for each form of each string: only who forgot a string pays it.
     """
     if not stones:
         return None
-    by_length: dict[int, list[tuple[int, int, bytes, bytes]]] = defaultdict(list)
-    for stone in stones:
-        salt = bytes.fromhex(stone.name)
-        sign = (_start(salt), int(stone.detail["crc"]), salt, stone.digest)
-        by_length[int(stone.detail["length"])].append(sign)
-    longest_first = sorted(by_length.items(), reverse=True)
+    longest_first = sorted(stones, key=lambda stone: -int(stone.detail["length"]))
+    signs = [_sign(stone) for stone in longest_first]
 
     def erase(text: str) -> str:
         data = pack_text(text)
-        for length, signs in longest_first:
-            for sign in signs:
-                data = _without(data, length, *sign)
+        for sign in signs:
+            if len(data) >= sign.length:
+                data = _without(data, sign)
         return unpack_text(data)
 
     return erase
 
 
-def _without(data: bytes, length: int, start: int, crc: int, salt: bytes, digest: bytes) -> bytes:
-    """*data* with each run of *length* bytes that has these checksums replaced."""
-    places = range(len(data) - length + 1)
-    alike = [place for place in places if crc32(data[place : place + length], start) == crc]
+class _Sign(NamedTuple):
+    """By what a forgotten string is known."""
+
+    length: int
+    table: bytes
+    shade: bytes
+    salt: bytes
+    digest: bytes
+
+
+def _sign(stone: Stone) -> _Sign:
+    salt, length = bytes.fromhex(stone.name), int(stone.detail["length"])
+    shade = bytes.fromhex(stone.detail["shade"])
+    return _Sign(length, _shades(salt, length), shade, salt, stone.digest)
+
+
+def _without(data: bytes, sign: _Sign) -> bytes:
+    """*data* with each run of bytes that is the string replaced.
+
+    Both steps over all of *data* are made in C: each byte to its shade, and finding the shades of the
+    beginning of the string among them. Only what is found so is hashed.
+    """
+    shaded = data.translate(sign.table)
     parts, at = [], 0
-    for place in alike:
-        if place >= at and _digest(salt, data[place : place + length]) == digest:
+    place = shaded.find(sign.shade)
+    while place >= 0:
+        if _digest(sign.salt, data[place : place + sign.length]) == sign.digest:
             parts += [data[at:place], GONE.encode()]
-            at = place + length
+            at = place + sign.length
+            place = shaded.find(sign.shade, at)
+        else:
+            place = shaded.find(sign.shade, place + 1)
     return b"".join([*parts, data[at:]]) if parts else data
 
 
@@ -109,25 +147,52 @@ class Cleaner:
             text = change(text) if change else text
         return text
 
-    def row(self, row: Any) -> Any:
+    def name(self, name: str) -> str:
+        """A uid or a session's id, or what stands in its place where it holds either: nothing else may be called so."""
+        return name if self.text(name) == name else opaque(name)
+
+    def node(self, node: Node) -> Node:
+        """A node without either; its uid is as it was."""
+        return replace(
+            node,
+            texts={level: self.text(text) for level, text in node.texts.items()},
+            topic=self.text(node.topic),
+            hints=tuple(map(self.text, node.hints)),
+        )
+
+    def row(self, row: Any, own: Own | None = None) -> Any:
         """A host's row without either; the same object where nothing is to be taken out.
 
-        A summary row of ours is made of clean texts. It is not redacted as a whole, or it might not
-        be known again; a message that the host merged behind it is.
+        *own* says what of its content is a summary row of ours, which is made of clean texts. It is
+        not redacted, or it might not be known again; a message that the host merged behind it is.
         """
+        row = self._named(row)
         if self.erase:
             row = each_string(row, self.erase)
-        if not self.redact or not isinstance(row, Mapping):
+        if not self.redact:
             return row
-        content = row.get("content")
-        ours = isinstance(content, str) and content.lstrip().startswith(HEAD[:40])
-        if content and ours and (name := _NAME.search(content)):
-            return {**row, "content": content[: name.end()] + self.redact(content[name.end() :])}
-        return each_string(row, self.redact, named=True)
+        kept = own(row) if own and isinstance(row, Mapping) else ""
+        if not kept:
+            return each_string(row, self.redact, named=True)
+        rest = text_of(row).removeprefix(kept)
+        others = {name: value for name, value in row.items() if name != "content"}
+        return {**each_string(others, self.redact, named=True), "content": kept + self.redact(rest)}
+
+    def _named(self, row: Any) -> Any:
+        """*row* with uids in the place of uids, so that no two become one."""
+        if not isinstance(row, Mapping):
+            return row
+        other: dict[str, Any] = {}
+        if (uid := host_uid(row)) and (name := self.name(uid)) != uid:
+            other["message_uid"] = name
+        uids = absorbed_uids(row)
+        if uids and (names := [*map(self.name, uids)]) != uids:
+            other["_absorbed_message_uids"] = names
+        return {**row, **other} if other else row
 
 
-#: The line that a summary row ends with, before what the host may have merged behind it.
-_NAME: Final = re.compile(r"\n\[lcm [0-9a-f]{8}\](?=\n|\Z)")
+Own = Callable[[Mapping[str, Any]], str]
+"""The part of a row's content that is a summary row of ours, from its beginning; empty if none is."""
 
 
 def cleaner(store: Store, redact: Redact | None) -> Cleaner:

@@ -12,7 +12,7 @@ is only filtered, and stays.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from ..storage.records import Session
 from .binding import Binding, Bound, IngestReport, Memo, Run
 from .erase import Cleaner, cleaner
 from .redact import Redact
+from .renderer import frames_named, own_part, recognise
 
 __all__ = ["Binding", "Bound", "IngestReport", "Ledger"]
 
@@ -132,7 +133,13 @@ class Ledger:
         """*rows* without what must not be stored, from *start* on: nobody looks at those before."""
         if self._cleaner == Cleaner():
             return rows
-        return [*rows[:start], *map(self._cleaner.row, rows[start:])]
+        return [*rows[:start], *(self._cleaner.row(row, self._own) for row in rows[start:])]
+
+    def _own(self, row: Mapping[str, Any]) -> str:
+        """What of a row's text is a summary row of this conversation; empty for one that only looks so."""
+        store, lines = self.store, self.store.lineage(self.session.line)
+        known = recognise(row, lambda name: frames_named(store, lines, name), store.nodes)
+        return own_part(row, known) if known else ""
 
     def _forget(self, start: int) -> None:
         """Keep what is known of the first *start* rows only."""

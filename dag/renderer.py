@@ -10,10 +10,11 @@ ours exactly if its text is what we would render.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..storage.protocol import Store
 from ..storage.records import Node
 from .identity import MARK, mark_of
 from .messages import Row, absorbed_uids, normal, text_of
@@ -25,6 +26,8 @@ __all__ = [
     "begins_with_filler",
     "block",
     "filler_row",
+    "frames_named",
+    "own_part",
     "recognise",
     "render",
     "rest_of",
@@ -115,6 +118,12 @@ Find = Callable[[str], Sequence[Node]]
 """Frames of this session, or of one that it descends from, whose uid begins so."""
 
 
+def frames_named(store: Store, lines: Collection[int], prefix: str) -> list[Node]:
+    """Frames made on one of *lines* whose uid begins so."""
+    uids = [uid for kind, uid in store.resolve(prefix) if kind == "node"]
+    return [node for node in store.nodes(uids) if node.kind == "frame" and node.line in lines]
+
+
 def recognise(
     row: Row, find: Find, load: Callable[[Sequence[str]], Sequence[Node]]
 ) -> Recognised | None:
@@ -149,6 +158,15 @@ def recognise(
 def _behind(text: str, frame: Node) -> str:
     """What stands behind the row's own name, its last words."""
     return text.partition(mark_of(frame.uid))[2].strip()
+
+
+def own_part(row: Row, known: Recognised) -> str:
+    """What of the text of *row* is the summary row."""
+    text = text_of(row)
+    if not known.rest:
+        return text
+    mark = mark_of(known.frame.uid)
+    return text[: text.index(mark) + len(mark)]
 
 
 def rest_of(row: Row, known: Recognised) -> Row | None:

@@ -31,7 +31,8 @@ class Stone:
     line: int = 0
     """Of a session: the line it stood on, on which nothing is written any more."""
     detail: Mapping[str, Any] = field(default_factory=dict)
-    """Session: how many ``messages`` and ``nodes`` went. Text: its ``length`` in bytes and a ``crc``."""
+    """Session: how many ``messages`` and ``nodes`` went. Text: its ``length`` in bytes and 16 bits
+    of its beginning (``shade``)."""
 
 
 class Eraser(Protocol):
