@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +22,7 @@ from ..storage.protocol import Store
 from ..tools.describe import stamp
 from .backup import make_backup
 from .bringing import Outlook, bring, look
+from .import_view import view
 from .restoring import restore
 from .scan import Bad, Group, Scan, scan
 from .screen import clean, many
@@ -34,7 +36,9 @@ __all__ = ["VERB"]
 
 KINDS: Final = ("lcm", "hermes-lcm", "lcm-x", "lossless-claw")
 _SQLITE: Final = b"SQLite format 3\0"
-_LISTED: Final = 20
+#: How our own exports begin that cannot be imported.
+_FOR_READING: Final = {"markdown": b"# Session ", "state": b'{"sessions": ['}
+_BEGIN: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,14 @@ class _Job:
     call: Call
     rehearsal: bool
     """Only show what would come."""
+
+    def comes(self, wanted: Sequence[object], data: Mapping[str, Any]) -> bool:
+        """Whether to write: of a file of which all is refused nothing comes, not even an empty database."""
+        return not self.rehearsal and (bool(wanted) or not (data["refused"] or data["bad"]))
+
+    def opened(self) -> AbstractContextManager[Store]:
+        """The database, to be written to; made at need, so only where something comes."""
+        return closing(open_store(f"sqlite:{self.call.path}"))
 
     @property
     def progress(self) -> Progress:
@@ -82,14 +94,11 @@ def run(call: Call) -> Answer:
             "This Hermes masks secrets before it stores anything (redact: store), and an import brings "
             "them in as they are. Import with --unmasked if that is what you want; `forget --text` takes one out."
         )
-    store = _target(call.path, rehearsal=rehearsal)
-    try:
+    with closing(_looked_at(call.path)) as store:
         job = _Job(store, path, kind, call, rehearsal)
         data = _own(job) if kind == KINDS[0] else _neighbours(job)
-    finally:
-        store.close()
     data = {"file": str(path.absolute()), "database": call.path, "dry_run": rehearsal, **data}
-    return Answer(data, not data["bad"] and not data["refused"], text=clean(_view(data)))
+    return Answer(data, not data["bad"] and not data["refused"], text=clean(view(data)))
 
 
 def _masks(database: str) -> bool:
@@ -102,18 +111,24 @@ def _kind(path: Path) -> str:
     """``lcm`` for a text; nothing for a database, for its tables say more.
 
     Raises:
-        LookupError: there is no such file.
+        LookupError: there is no such file, or it is an export that is made for people.
     """
+    if path.is_dir():
+        raise LookupError(f"{path} is a folder. Name a file in it.")
     if not path.is_file():
         raise LookupError(f"There is no file {path}.")
     with path.open("rb") as file:
-        return "" if file.read(len(_SQLITE)) == _SQLITE else KINDS[0]
+        begin = file.read(_BEGIN)
+    for form, mark in _FOR_READING.items():
+        if begin.startswith(mark):
+            raise LookupError(
+                f"{path} is an export as {form}. Only jsonl can be imported: export it again with `--format jsonl`."
+            )
+    return "" if begin.startswith(_SQLITE) else KINDS[0]
 
 
-def _target(path: str, *, rehearsal: bool) -> Store:
-    """The database, made at need; one in memory where nothing may be made."""
-    if not rehearsal:
-        return open_store(f"sqlite:{path}")
+def _looked_at(path: str) -> Store:
+    """The database to look at before anything is written; one in memory where there is none."""
     try:
         return open_store(f"sqlite:{path}", create=False)
     except StoreMissing:
@@ -143,9 +158,10 @@ def _own(job: _Job) -> dict[str, Any]:
         "backup": None,
         "done": None,
     }
-    if not job.rehearsal:
+    if job.comes(wanted, data):
         data["backup"] = job.backed_up(sum(each["new"] for each in sessions))
-        data["done"] = asdict(restore(job.store, job.path, found, wanted, job.progress))
+        with job.opened() as store:
+            data["done"] = asdict(restore(store, job.path, found, wanted, job.progress))
     return data
 
 
@@ -176,8 +192,17 @@ def _refused(store: Store, found: Scan, *, incomplete: bool) -> dict[int, str]:
 
 
 def _said(bad: Sequence[Bad]) -> str:
-    lines = many(len(bad), "line")
-    return f"{lines} of it cannot be read; --incomplete brings the rest"
+    """How many lines are bad of themselves, and how many for want of those."""
+    worse = sum(each.depends for each in bad)
+    first = len(bad) - worse
+    said = [f"{many(first, 'line')} of it cannot be read"] if first else []
+    if worse:
+        said.append(
+            f"{worse:,} more {'depends' if worse == 1 else 'depend'} on {'it' if first == 1 else 'them'}"
+            if first
+            else f"{many(worse, 'line')} of it rest on what cannot be read"
+        )
+    return f"{', '.join(said)}; --incomplete brings the rest"
 
 
 def _called(group: Group) -> str:
@@ -227,16 +252,17 @@ def _neighbours(job: _Job) -> dict[str, Any]:
             "backup": None,
             "done": None,
         }
-        if not job.rehearsal:
+        if job.comes(wanted, data):
             data["backup"] = job.backed_up(sum(each["new"] for each in sessions))
-            data["done"] = _brought(job, peer, wanted)
+            with job.opened() as store:
+                data["done"] = _brought(job, store, peer, wanted)
     return data
 
 
-def _brought(job: _Job, peer: Peer, wanted: Sequence[Conversation]) -> dict[str, int]:
+def _brought(job: _Job, store: Store, peer: Peer, wanted: Sequence[Conversation]) -> dict[str, int]:
     done = {"sessions": 0, "messages": 0, "known": 0, "payloads": 0}
     for each in wanted:
-        brought = asdict(bring(job.store, peer, job.path, each, job.progress))
+        brought = asdict(bring(store, peer, job.path, each, job.progress))
         done = {name: count + brought[name] for name, count in done.items()}
     return done
 
@@ -273,82 +299,6 @@ class _Clean:
                 continue
             whole = None if row.whole is None else each_string(row.whole, self._erase)
             yield row._replace(message=each_string(row.message, self._erase), whole=whole)
-
-
-# what a person sees
-
-
-def _view(data: Mapping[str, Any]) -> str:
-    lines = [*_listed(data), *_wrong(data), ""]
-    done = data["done"]
-    new = sum(each["new"] for each in data["sessions"])
-    known = sum(each["known"] for each in data["sessions"])
-    if done is None:
-        lines.append(f"It would bring {many(new, 'message')}; {known:,} are here already.")
-        lines.append("Nothing was changed. Without --dry-run it comes.")
-        return "\n".join(lines) + "\n"
-    if data["backup"]:
-        lines.append(f"backup made first: {data['backup']}")
-    lines.append(
-        f"imported: {many(done['messages'], 'message')} into {many(done['sessions'], 'new session')}; "
-        f"{done['known']:,} were here already."
-    )
-    lines += _more(done)
-    lines.append("`lcm verify` proves the whole.")
-    return "\n".join(lines) + "\n"
-
-
-def _more(done: Mapping[str, int]) -> list[str]:
-    said = []
-    if done.get("versions"):
-        said.append(f"{many(done['versions'], 'earlier or later version')} of messages")
-    if done.get("nodes"):
-        said.append(f"{many(done['nodes'], 'summary node')}")
-    if done.get("renamed"):
-        said.append(
-            f"{done['renamed']:,} of them under new names, for their messages have other numbers here"
-        )
-    if done.get("payloads"):
-        said.append(f"{many(done['payloads'], 'payload')} read from files beside the database")
-    if done.get("left_out"):
-        said.append(
-            f"{many(done['left_out'], 'record')} left out, for what they rest on is not here"
-        )
-    return [f"  {each}" for each in said]
-
-
-def _listed(data: Mapping[str, Any]) -> list[str]:
-    lines = [
-        f"{data['kind']}: {data['file']}{' (shareable: no secrets, no summaries)' if data['shareable'] else ''}"
-    ]
-    for each in data["sessions"][:_LISTED]:
-        name = (
-            each["session"]
-            if each["session"] == each["as"]
-            else f"{each['session']} as {each['as']}"
-        )
-        when = f", {each['first'][:10]} to {each['last'][:10]}" if each.get("first") else ""
-        lines.append(f"  {name}: {each['new']:,} new, {each['known']:,} known{when}")
-    if (more := len(data["sessions"]) - _LISTED) > 0:
-        lines.append(f"  and {many(more, 'session')} more (--json lists all)")
-    skipped: dict[str, int] = {}
-    for each in data["sessions"]:
-        for why, count in each["skipped"].items():
-            skipped[why] = skipped.get(why, 0) + count
-    lines += [f"  left out: {count:,} {why}" for why, count in skipped.items()]
-    if data.get("summaries_left"):
-        lines.append(
-            f"  left out: {data['summaries_left']:,} summaries; they are made anew from the messages"
-        )
-    return lines
-
-
-def _wrong(data: Mapping[str, Any]) -> list[str]:
-    lines = [f"WRONG: {each['session']} does not come: {each['why']}" for each in data["refused"]]
-    lines += [f"WRONG: line {each['line']}: {each['why']}" for each in data["bad"][:_LISTED]]
-    if (more := len(data["bad"]) - _LISTED) > 0:
-        lines.append(f"WRONG: and {many(more, 'line')} more (--json lists all)")
-    return lines
 
 
 def add(parser: argparse.ArgumentParser) -> None:

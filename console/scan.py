@@ -26,6 +26,10 @@ BAD: Final = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _SHORT: Final = 200
 
 
+class _Lacking(ValueError):
+    """What a record rests on is not there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bad:
     """A line of the file that cannot be read."""
@@ -33,6 +37,8 @@ class Bad:
     line: int
     """Its number in the file, from 1."""
     why: str
+    depends: bool = False
+    """Whether it is as it should be, and only rests on what cannot be read."""
 
 
 @dataclass(slots=True)
@@ -107,6 +113,8 @@ class _Scanner:
         self.progress = progress
         self.found = Scan()
         self.group: Group | None = None
+        self.broken = False
+        """Whether a line before this one could not be read."""
         self.digests: dict[tuple[int, int], bytes] = {}
         self.homes: dict[int | str, int] = {}
         """The line in whose group a message (by number) or a node (by uid) is written."""
@@ -140,6 +148,7 @@ class _Scanner:
         self.found.shareable = record.get("shareable") is True
 
     def _bad(self, bad: Bad) -> None:
+        self.broken = True
         (self.group or self.found).bad.append(bad)
 
     def _record(self, number: int, record: Mapping[str, Any]) -> None:
@@ -161,7 +170,7 @@ class _Scanner:
             if kind == "line":
                 self.group = Group(-number, None, [], begins=number)
                 self.found.groups.append(self.group)
-            self._bad(Bad(number, _why(error)))
+            self._bad(Bad(number, _why(error), depends=self.broken and isinstance(error, _Lacking)))
 
     def _message(self, group: Group, record: Mapping[str, Any]) -> None:
         placed = transfer.placed_from(record)
@@ -172,7 +181,7 @@ class _Scanner:
             raise TypeError("it holds no message")
         version, uid = int(record["version"]), _uid(record["uid"])
         if version != 1 and (placed.number, version - 1) not in self.digests:
-            raise ValueError(f"version {version} of a message of which the one before is missing")
+            raise _Lacking(f"version {version} of a message of which the one before is missing")
         float(record["time"])
         if version == 1:
             if placed.number in self.homes or placed.seq in group.places:
@@ -194,7 +203,7 @@ class _Scanner:
 
     def _home(self, name: int | str) -> int:
         if name not in self.homes:
-            raise ValueError("a message or a summary that it rests on is not in the file")
+            raise _Lacking("a message or a summary that it rests on is not in the file")
         return self.homes[name]
 
     def _node(self, group: Group, record: Mapping[str, Any]) -> None:
