@@ -38,6 +38,8 @@ _LEFT: Final = (
     "Old bytes may still be in the file, because another process is using it just now. "
     "`forget --finish` wipes them when it is free."
 )
+_NOWHERE: Final = "It stands nowhere in the database. Nothing was changed."
+_STAYS: Final = "It stands only where it cannot be taken out. Nothing was changed."
 _ELSEWHERE: Final = (
     "Not touched: what Hermes keeps itself (its session database, its logs), the list of an agent that "
     "is running now, and backups and exports made before."
@@ -94,9 +96,9 @@ def _text(call: Call, text: str) -> Answer:
     if len(text.strip()) < LEAST_CHARACTERS:
         raise LookupError(f"The string must have {LEAST_CHARACTERS} characters at least.")
     data = _of_text(plan_text(store, text, call.progress))
-    if not data["versions"] and not data["nodes"]:
-        data |= {"done": False, "note": "It stands nowhere in the database. Nothing was changed."}
-        return Answer(data, text=_view(data))
+    if not data["versions"] and not data["nodes"] and not data["uids"]:
+        data |= {"done": False, "note": _STAYS if data["left"] else _NOWHERE}
+        return Answer(data, not data["left"], text=_view(data))
     data["note"] = _ELSEWHERE
     return _settle(
         call, data, lambda: _of_text(forget_text(store, text, clock.time(), call.progress))
@@ -120,7 +122,9 @@ def _of_text(plan: TextPlan) -> dict[str, Any]:
         "messages": list(dict.fromkeys(message.uid for message in plan.messages)),
         "versions": len(plan.messages),
         "nodes": list(plan.nodes),
+        "uids": len(plan.uids),
         "session_names": list(plan.names),
+        "left": dict(plan.left),
     }
 
 
@@ -140,8 +144,8 @@ def _settle(call: Call, data: dict[str, Any], do: Callable[[], dict[str, Any]]) 
         data["backup"] = make_backup(call.path, call.options["backup"], call.progress).path
     data |= do()
     data["scrubbed"] = call.open().eraser().scrub()
-    data["done"] = True
-    return Answer(data, good=bool(data["scrubbed"]), text=_view(data))
+    data["done"] = not data.get("left")
+    return Answer(data, good=bool(data["scrubbed"] and data["done"]), text=_view(data))
 
 
 _OFFER: Final = "Make a backup first? It would still hold what you want forgotten. [y/N] "
@@ -172,7 +176,7 @@ def _backups(path: str) -> list[str]:
 
 def _view(data: Mapping[str, Any]) -> str:
     """What goes, or went, in words."""
-    done = data.get("done")
+    done = "scrubbed" in data
     lines = ["Forgotten:" if done else "This would go:"]
     if data["what"] == "session":
         lines.append(f"  {many(len(data['sessions']), 'session')}: {', '.join(data['sessions'])}")
@@ -180,11 +184,7 @@ def _view(data: Mapping[str, Any]) -> str:
     if data.get("versions", 0) > len(data["messages"]):
         lines.append(f"  in {data['versions']:,} versions, the earlier ones included")
     lines.append(f"  {many(len(data['nodes']), 'summary node')}{_names(data['nodes'])}")
-    if data.get("shared"):
-        kept = ", ".join(data["branches"])
-        lines.append(f"It stays: {many(data['shared'], 'message')} that {kept} shows too.")
-    if data.get("session_names"):
-        lines.append(f"It stays in the names of: {', '.join(data['session_names'])}")
+    lines += _also(data)
     if data.get("backup"):
         lines.append(f"Backup: {data['backup']}. It still holds what was forgotten.")
     if data.get("older_backups"):
@@ -192,6 +192,43 @@ def _view(data: Mapping[str, Any]) -> str:
     if done and not data["scrubbed"]:
         lines.append(_LEFT)
     return clean("\n".join([*lines, data["note"]])) + "\n"
+
+
+def _also(data: Mapping[str, Any]) -> list[str]:
+    """What stays, and why."""
+    lines = []
+    if data.get("shared"):
+        kept = ", ".join(data["branches"])
+        lines.append(f"It stays: {many(data['shared'], 'message')} that {kept} shows too.")
+    if data.get("session_names"):
+        lines.append(f"It stays in the names of: {', '.join(data['session_names'])}")
+    if data.get("uids"):
+        lines.append(f"  {many(data['uids'], 'uid')} of messages; each gets another in its place")
+    if data.get("left") and "scrubbed" in data:
+        lines.append(
+            f"NOT DONE: it still stands in {_places(data['left'])}. That cannot be taken out."
+        )
+    elif data.get("left") and data["note"] is _STAYS:
+        lines.append(f"It stands in {_places(data['left'])}.")
+    return lines
+
+
+#: What stands in the tables of a store.
+_WORDS: Final = {
+    "messages": "message",
+    "versions": "earlier version",
+    "payloads": "large text",
+    "aliases": "other name of a message",
+    "nodes": "summary",
+    "sessions": "session's name",
+    "memory": "note on a session",
+    "passes": "record of a compaction",
+    "forgotten": "record of what was forgotten",
+}
+
+
+def _places(left: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} x {_WORDS.get(table, table)}" for table, count in left.items())
 
 
 def _names(uids: list[str]) -> str:

@@ -13,12 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 from ..storage.canon import decode, digest
+from ..storage.errors import StoreForgotten
+from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node
 from .budget import Budget, budget_for
 from .cascade import choose_levels
 from .condense import next_runs
-from .erase import cleaner
+from .erase import Cleaner, eraser
 from .fit import fresh, stub
 from .identity import MARK, mark_of
 from .ingest import Binding, Bound
@@ -51,7 +53,7 @@ def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> 
     """Make the list of *binding* fit.
 
     Raises:
-        StoreError: the store failed; the list stays as it is.
+        StoreError: the store failed, or what it holds was forgotten; the list stays as it is.
     """
     rows = binding.rows
     sizes = [size_of(row) for row in rows]
@@ -72,7 +74,19 @@ def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> 
         overhead=measured - before,
         squeeze=before if request.force and measured < request.threshold_tokens else None,
     )
-    work = _Work(store, line, request, scene_of(store, binding, sizes))
+    for begun_anew in (False, True):
+        try:
+            stones = tuple(store.eraser().stones("text"))
+            work = _Work(store, line, request, scene_of(store, binding, sizes), stones)
+            return _fitted(work, rows, before, budget)
+        except StoreForgotten:  # a string, while it was at work: what it has in hand may hold it
+            if begun_anew:
+                raise
+    raise AssertionError
+
+
+def _fitted(work: _Work, rows: Sequence[Any], before: int, budget: Budget) -> Outcome:
+    """The first try that fits, or the smallest."""
     best = Outcome(rows, changed=False, before=before, after=before)
     for share, squash in _TRIES:
         tried = work.run(rows, before, _narrowed(budget, share), squash=squash)
@@ -100,12 +114,14 @@ def _narrowed(budget: Budget, share: float | None) -> Budget:
 class _Work:
     """The tries of one pass over one scene; nodes made by one are there for the next."""
 
-    def __init__(self, store: Store, line: int, request: PassRequest, scene: Scene) -> None:
+    def __init__(
+        self, store: Store, line: int, request: PassRequest, scene: Scene, stones: Sequence[Stone]
+    ) -> None:
         self.store, self.line, self.request, self.scene = store, line, request, scene
         exact = [each for each in scene.live if each.bound.version]
         self.rows = {each.bound.messages[0]: each.row for each in exact}
         self.versions = {each.bound.messages[0]: each.bound.version for each in exact}
-        self.clean = cleaner(store, request.redact).text
+        self.clean = Cleaner(request.redact, eraser(stones)).text
         if request.force:
             request.breaker.wake()
         voice = Voice(
@@ -116,6 +132,7 @@ class _Work:
             request.breaker,
             request.seconds,
             self.clean,
+            stones,
         )
         self.maker = Maker(store, line, request.settings.target_token_levels, voice)
 
@@ -151,7 +168,9 @@ class _Work:
         if broken := new_faults(rows, result):
             return replace(unchanged, reason=f"the result would be invalid: {', '.join(broken)}")
         if frame is not None:
-            self.store.put_node(frame)
+            with self.store.writing():
+                self.maker.check()
+                self.store.put_node(frame)
         return Outcome(
             result, changed=True, before=before, after=after, rows_before=len(rows), frame=frame
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b, shake_128
@@ -148,8 +149,11 @@ class Cleaner:
         return text
 
     def name(self, name: str) -> str:
-        """A uid or a session's id, or what stands in its place where it holds either: nothing else may be called so."""
-        return name if self.text(name) == name else opaque(name)
+        """A uid or a session's id, or what stands in its place where it holds either: nothing else may be called so.
+
+        One of 32 hex digits says nothing, whatever stands in it by chance.
+        """
+        return name if _HEX32.match(name) or self.text(name) == name else opaque(name)
 
     def node(self, node: Node) -> Node:
         """A node without either; its uid is as it was."""
@@ -166,29 +170,42 @@ class Cleaner:
         *own* says what of its content is a summary row of ours, which is made of clean texts. It is
         not redacted, or it might not be known again; a message that the host merged behind it is.
         """
-        row = self._named(row)
-        if self.erase:
-            row = each_string(row, self.erase)
-        if not self.redact:
-            return row
-        kept = own(row) if own and isinstance(row, Mapping) else ""
-        if not kept:
-            return each_string(row, self.redact, named=True)
-        rest = text_of(row).removeprefix(kept)
-        others = {name: value for name, value in row.items() if name != "content"}
-        return {**each_string(others, self.redact, named=True), "content": kept + self.redact(rest)}
-
-    def _named(self, row: Any) -> Any:
-        """*row* with uids in the place of uids, so that no two become one."""
         if not isinstance(row, Mapping):
-            return row
-        other: dict[str, Any] = {}
-        if (uid := host_uid(row)) and (name := self.name(uid)) != uid:
-            other["message_uid"] = name
-        uids = absorbed_uids(row)
-        if uids and (names := [*map(self.name, uids)]) != uids:
-            other["_absorbed_message_uids"] = names
-        return {**row, **other} if other else row
+            return self._strings(row)
+        uids = _uids(row)
+        plain = {name: value for name, value in row.items() if name not in uids} if uids else row
+        kept = own(row) if own and self.redact else ""
+        if kept and self.redact:
+            rest = self.redact(text_of(row).removeprefix(kept))
+            others = {name: value for name, value in plain.items() if name != "content"}
+            made: Any = {**self._strings(others), "content": kept + rest}
+        else:
+            made = self._strings(plain)
+        names = {key: self._names(value) for key, value in uids.items()}
+        return row if made is plain and names == uids else {**made, **names}
+
+    def _strings(self, value: Any) -> Any:
+        if self.erase:
+            value = each_string(value, self.erase)
+        return each_string(value, self.redact, named=True) if self.redact else value
+
+    def _names(self, value: Any) -> Any:
+        return [self.name(each) for each in value] if isinstance(value, list) else self.name(value)
+
+
+#: Uids that we mint, and a host's: they are no words.
+_HEX32: Final = re.compile(r"[0-9a-f]{32}\Z")
+
+
+def _uids(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a row that hold uids: what stands in the place of one must not be another's."""
+    found: dict[str, Any] = {}
+    if uid := host_uid(row):
+        found["message_uid"] = uid
+    uids = row.get("_absorbed_message_uids")
+    if uids and uids == absorbed_uids(row):
+        found["_absorbed_message_uids"] = uids
+    return found
 
 
 Own = Callable[[Mapping[str, Any]], str]

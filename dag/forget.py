@@ -6,17 +6,19 @@ Digests of what was there are kept in stones, so that what stands over it can st
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from ..storage.canon import decode, digest
+from ..storage.canon import decode, digest, pack_text
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
 from .erase import GONE, Cleaner, eraser, forms_of, stones_of
 from .messages import draft_of, key_of
 from .nodes import marks_of, uid_of
+from .strings import strings_of
 
 __all__ = [
     "LEAST_CHARACTERS",
@@ -63,6 +65,10 @@ class TextPlan:
     """uids of summaries."""
     names: tuple[str, ...]
     """Sessions in whose name it stands; those are not changed."""
+    uids: tuple[str, ...] = ()
+    """The host's names of messages in which it stands: each gets another in its place."""
+    left: Mapping[str, int] = field(default_factory=dict)
+    """In how many rows of what it stands, looked for byte by byte: before the deed, or after it."""
 
 
 # a session
@@ -107,19 +113,39 @@ def forget_session(store: Store, session: Session, time: float) -> SessionPlan:
 
 def plan_text(store: Store, text: str, progress: Progress | None = None) -> TextPlan:
     """Where *text* stands, in any of its forms."""
-    forms = forms_of(text)
-    found = [replace(each, body=b"") for each in _messages(store, forms, progress)]
+    cleaner, forms = Cleaner(erase=eraser(stones_of(text, 0.0))), forms_of(text)
+    found = [replace(each, body=b"") for each in _messages(store, cleaner, forms, progress)]
     nodes = [node.uid for node in _nodes(store, forms)]
     names = [each.name for each in store.sessions() if _holds(each.name, forms)]
-    return TextPlan(tuple(found), tuple(nodes), tuple(names))
+    uids = [uid for _, uid in _uids(store, cleaner)]
+    return TextPlan(tuple(found), tuple(nodes), tuple(names), tuple(uids), _standing(store, forms))
 
 
-def _messages(store: Store, forms: Sequence[str], progress: Progress | None) -> Iterator[Message]:
+def _standing(store: Store, forms: Sequence[str]) -> dict[str, int]:
+    """Where the bytes of any form stand, also as the store's own JSON writes them."""
+    written = [json.dumps(form, ensure_ascii=False)[1:-1] for form in forms]
+    needles = [pack_text(form) for form in dict.fromkeys([*forms, *written])]
+    return store.eraser().holding(needles)
+
+
+def _uids(store: Store, cleaner: Cleaner) -> list[tuple[int, str]]:
+    """Numbers of messages and those of their names in which it stands."""
+    pairs = [(message.id, message.uid) for message in store.stream()]
+    for number, others in store.archive().aliases().items():
+        pairs += [(number, other) for other in others]
+    return [(number, uid) for number, uid in pairs if cleaner.name(uid) != uid]
+
+
+def _messages(
+    store: Store, cleaner: Cleaner, forms: Sequence[str], progress: Progress | None
+) -> Iterator[Message]:
     total = store.totals().messages if progress else 0
     for message in store.stream():
         if progress:
             progress("messages", message.id, max(total, message.id))
-        if _holds(decode(message.body), forms):
+        row = decode(message.body)
+        held = _holds(row, forms) or _holds(message.role, forms)
+        if held and (cleaner.row(row) is not row or cleaner.text(message.role) != message.role):
             yield message
 
 
@@ -134,11 +160,7 @@ def _nodes(store: Store, forms: Sequence[str]) -> Iterator[Node]:
 
 def _holds(value: Any, forms: Sequence[str]) -> bool:
     """Whether any string in *value*, keys included, holds one of *forms*."""
-    if isinstance(value, str):
-        return any(form in value for form in forms)
-    if isinstance(value, Mapping):
-        return any(_holds(key, forms) or _holds(item, forms) for key, item in value.items())
-    return isinstance(value, list) and any(_holds(item, forms) for item in value)
+    return any(form in text for text in strings_of(value) for form in forms)
 
 
 def forget_text(store: Store, text: str, time: float, progress: Progress | None = None) -> TextPlan:
@@ -152,17 +174,26 @@ def forget_text(store: Store, text: str, time: float, progress: Progress | None 
     tools, stones = store.eraser(), stones_of(text, time)
     cleaner, forms = Cleaner(erase=eraser(stones)), forms_of(text)
     with store.writing():
-        messages = list(_messages(store, forms, progress))
+        messages = list(_messages(store, cleaner, forms, progress))
         nodes = list(_nodes(store, forms))
+        uids = _uids(store, cleaner)
         for stone in stones:
             tools.bury(stone)
         for message in messages:
             _overwrite(store, message, cleaner, time)
         for node in nodes:
             _overwrite_node(store, node, cleaner, time)
+        for number, uid in uids:
+            tools.rename(number, uid, cleaner.name(uid))
         tools.sweep()
+        left = _standing(store, forms)
+        names = [each.name for each in store.sessions() if _holds(each.name, forms)]
     return TextPlan(
-        tuple(replace(each, body=b"") for each in messages), tuple(node.uid for node in nodes), ()
+        tuple(replace(each, body=b"") for each in messages),
+        tuple(node.uid for node in nodes),
+        tuple(names),
+        tuple(uid for _, uid in uids),
+        left,
     )
 
 
@@ -175,12 +206,7 @@ def _overwrite(store: Store, message: Message, cleaner: Cleaner, time: float) ->
 
 
 def _overwrite_node(store: Store, node: Node, cleaner: Cleaner, time: float) -> None:
-    clean = replace(
-        node,
-        texts={level: cleaner.text(text) for level, text in node.texts.items()},
-        topic=cleaner.text(node.topic),
-        hints=tuple(map(cleaner.text, node.hints)),
-    )
+    clean = cleaner.node(node)
     store.eraser().overwrite_node(clean)
     pairs = [(s.message, s.version) for s in node.sources if s.message is not None]
     digests = {(each.id, each.version): each.digest for each in store.read(pairs)}

@@ -12,6 +12,8 @@ import time as clock
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from ..storage.errors import StoreForgotten
+from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Node
 from .breaker import Breaker
@@ -51,6 +53,8 @@ class Voice:
     """What a pass may spend on it."""
     clean: Redact = str
     """Takes secrets out of what comes back; what it reads is without them."""
+    stones: Sequence[Stone] = ()
+    """Those of the strings that *clean* takes out because they were forgotten."""
 
 
 class Maker:
@@ -62,6 +66,15 @@ class Maker:
         self._store, self._line, self._levels = store, line, tuple(levels)
         self._voice = voice
         self._patience = Patience(voice.seconds)  # a turn must not wait for ever
+
+    def check(self) -> None:
+        """Inside a transaction, before anything is written: see that no string was forgotten meanwhile.
+
+        Raises:
+            StoreForgotten: one was, and what is in hand may hold it. The pass must begin anew.
+        """
+        if self._store.eraser().stones("text") != list(self._voice.stones):
+            raise StoreForgotten("Something was forgotten on request during the pass.")
 
     def nodes(
         self,
@@ -94,6 +107,7 @@ class Maker:
         if not nodes:
             return {}
         with self._store.writing():
+            self.check()
             standing = self._store.nodes_for([node.source_key for node in nodes])
             for node in nodes:
                 if node.source_key not in standing:

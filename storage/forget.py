@@ -63,10 +63,19 @@ class Eraser(Protocol):
         """
 
     def overwrite(self, message: int, version: int, draft: Draft) -> None:
-        """Put other bytes and another key in the place of a version; its digest stays as it was."""
+        """Put other bytes, another role and another key in the place of a version; its digest stays as it was."""
 
     def overwrite_node(self, node: Node) -> None:
         """Put other texts, hints and another topic into a node; its uid stays as it was."""
+
+    def rename(self, message: int, uid: str, other: str) -> None:
+        """Put *other* in the place of *uid*, the message's own or another name of it; *uid* is gone."""
+
+    def holding(self, needles: Sequence[bytes]) -> dict[str, int]:
+        """In how many rows of what any of these bytes stands, the search index left out; empty: nowhere.
+
+        Looked for in every value as it is kept, so that whoever took something out can prove it.
+        """
 
     def sweep(self) -> None:
         """Drop payloads that no message needs, make the search index anew, and say that all lines changed."""

@@ -87,6 +87,34 @@ class MemoryEraser:
     def overwrite_node(self, node: Node) -> None:
         self._store._nodes[node.uid] = node
 
+    def rename(self, message: int, uid: str, other: str) -> None:
+        store = self._store
+        del store._uids[uid]
+        store._uids[other] = message
+        if store._messages[message].uid == uid:
+            store._messages[message].uid = other
+
+    def holding(self, needles: Sequence[bytes]) -> dict[str, int]:
+        store = self._store
+        kept: dict[str, Sequence[object]] = {
+            "messages": [
+                (draft.role, draft.body.decode("utf-8", "surrogatepass"))
+                for message in store._messages.values()
+                for draft in message.drafts
+            ],
+            "aliases": list(store._uids),
+            "nodes": list(store._nodes.values()),
+            "sessions": store.sessions(),
+            "memory": list(store._memory.items()),
+            "passes": list(store._passes),
+        }
+        found = {}
+        for what, rows in kept.items():
+            texts = [str(row).encode("utf-8", "surrogatepass") for row in rows]
+            if count := sum(any(needle in text for needle in needles) for text in texts):
+                found[what] = count
+        return found
+
     def sweep(self) -> None:
         for line in self._store._lines.values():
             line.revision += 1

@@ -5,11 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import zlib
 from collections.abc import Iterator, Sequence
 
 from . import fts, graph_tables, log_tables
+from .canon import pack_text
 from .connection import Connection
 from .forget import Stone
+from .migrations import TABLES
+from .payloads import swell
 from .records import Draft, Entry, Node
 from .seals import reseal
 from .uids import pack_uid, unpack_uid
@@ -110,8 +114,8 @@ class SqliteEraser:
             skeleton, refs = log_tables.stow(sql, draft.body)
             current = "id = ? AND version = ?"
             done = sql.execute(
-                f"UPDATE messages SET key = ?, tokens = ?, tool = ?, body = ?, refs = ? WHERE {current}",
-                [draft.key, draft.tokens, draft.tool, skeleton, refs, message, version],
+                f"UPDATE messages SET role = ?, key = ?, tokens = ?, tool = ?, body = ?, refs = ? WHERE {current}",
+                [draft.role, draft.key, draft.tokens, draft.tool, skeleton, refs, message, version],
             )
             if done.rowcount:
                 reseal(sql, "messages", current, [message, version])
@@ -131,6 +135,34 @@ class SqliteEraser:
             )
             reseal(sql, "nodes", where, values)
 
+    def rename(self, message: int, uid: str, other: str) -> None:
+        old, new = pack_uid(uid), pack_uid(other)
+        with self._erasing() as sql:
+            own = sql.execute(
+                "UPDATE messages SET uid = ? WHERE id = ? AND uid = ?", [new, message, old]
+            )
+            sql.execute(
+                "DELETE FROM aliases WHERE message = ? AND uid IN (?, ?)", [message, old, new]
+            )
+            if own.rowcount:
+                reseal(sql, "messages", "id = ?", [message])
+            else:
+                sql.execute(
+                    "INSERT OR IGNORE INTO aliases SELECT ?1, ?2, lcm_seal(?1, ?2)"
+                    " WHERE NOT EXISTS (SELECT 1 FROM messages WHERE uid = ?1)",
+                    [new, message],
+                )
+
+    def holding(self, needles: Sequence[bytes]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        with self._connection.reading() as sql:
+            for table in sorted(TABLES):
+                rows = sql.execute(f"SELECT * FROM {table}")
+                count = sum(any(_holds(value, needles) for value in row) for row in rows)
+                if count:
+                    found[table] = count
+        return found
+
     def sweep(self) -> None:
         with self._erasing() as sql:
             used = {
@@ -148,6 +180,18 @@ class SqliteEraser:
 
     def scrub(self) -> bool:
         return self._connection.scrub()
+
+
+def _holds(value: object, needles: Sequence[bytes]) -> bool:
+    if isinstance(value, str):
+        data = pack_text(value)
+    elif isinstance(value, bytes):
+        data = value
+    else:
+        return False
+    with contextlib.suppress(zlib.error):
+        data = swell(data)
+    return any(needle in data for needle in needles)
 
 
 #: A number that nobody has any more may be given to another message.

@@ -219,3 +219,29 @@ def found_in(folder, needle):
     return [
         path.name for path in folder.rglob("*") if path.is_file() and needle in path.read_bytes()
     ]
+
+
+def test_a_uid_gives_way_to_another(store):
+    """A message's own uid, or another name of it: the new one finds it, the old is nowhere, all else is as it was."""
+    line, _, entries = two_sessions(store)
+    first = entries[0]
+    store.alias(first.id, "another-name")
+    store.eraser().rename(first.id, first.uid, "f" * 32)
+    store.eraser().rename(first.id, "another-name", "e" * 32)
+    store.eraser().rename(first.id, "e" * 32, "f" * 32)  # the one it has already
+    assert store.known([first.uid, "another-name", "e" * 32, "f" * 32]) == {"f" * 32: first.id}
+    assert [entry.uid for entry in store.entries(line)][:2] == ["f" * 32, entries[1].uid]
+    assert store.archive().aliases() == {}
+
+
+def test_what_still_holds_some_bytes_is_found(store):
+    """In bodies, large texts that are kept compressed, names, nodes and what is remembered, counted by row."""
+    line, _, entries = two_sessions(store)
+    assert store.eraser().holding([b"nowhere at all"]) == {}
+    assert store.eraser().holding([NEEDLE.encode(), b"nowhere"]) == {"messages": 1}
+    assert sum(store.eraser().holding([b"x" * 100]).values()) == 1
+    node(store, 7, line, [Source(entries[0].id, 1)], text=f"about {NEEDLE}")
+    store.open_session(f"of {NEEDLE}")
+    store.remember("parent", "said", NEEDLE)
+    found = store.eraser().holding([NEEDLE.encode()])
+    assert found == {"messages": 1, "nodes": 1, "sessions": 1, "memory": 1}
