@@ -75,10 +75,11 @@ class Accounts:
 
     def _is_partition(self, line: int, uid: str, frame: proofs.Known) -> bool:
         """Whether what is under the frame is all that is active from its first message to its last."""
-        under = self._spans.under(uid)
+        under, aside = self._spans.under(uid), self._spans.beside(uid)
+        aside.update(frame.lifted)
         for page in self._pages(line, *frame.seqs):
             for place in page:
-                if place.withdrawn or place.message in frame.lifted:
+                if place.withdrawn or place.message in aside:
                     continue
                 if next(under, None) != place.message:
                     return False
@@ -91,7 +92,10 @@ class Accounts:
                 whole.add(place)
         under = list(self._spans.under(uid))[::-1]
         frame = self._spans.known[uid]
-        account = proofs.account(frame, under, whole, lambda some: self._store.over(some).keys())
+        aside = self._spans.beside(uid)
+        account = proofs.account(
+            frame, under, whole, lambda some: self._store.over(some).keys(), aside
+        )
         for message, what in account.faults:
             self._findings.wrong("message", self._name(message), what)
         if not account.shown:

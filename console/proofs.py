@@ -29,8 +29,8 @@ class Known:
     """Order keys of the ends, as they are on record."""
     ends: tuple[int, int]
     """Our numbers of the first and the last message under it; 0 where something is missing."""
-    newest: int
-    """The message under it that was stored last."""
+    newest: tuple[int, int]
+    """The message that was stored last of those in the leaf at its beginning, and in the one at its end."""
     below: tuple[str, ...]
     """The nodes among its sources."""
     lifted: tuple[int, ...]
@@ -114,7 +114,11 @@ def digest_faults(
 
 
 def account(
-    frame: Known, under: Sequence[int], line: Line, covered: Callable[[list[int]], Collection[int]]
+    frame: Known,
+    under: Sequence[int],
+    line: Line,
+    covered: Callable[[list[int]], Collection[int]],
+    aside: Collection[int] = (),
 ) -> Account:
     """Say of each active message that is not where it should be what is wrong with it.
 
@@ -123,6 +127,7 @@ def account(
         under: the messages under it, in order.
         line: the line that the session stands on.
         covered: gives those of the messages in front of the frame that are under any node.
+        aside: messages that are not under the frame for a reason.
     """
     held = set(under)
     if held & line.withdrawn:
@@ -131,7 +136,8 @@ def account(
     begin, end = min(places, default=0), max(places, default=-1)
     twice = [message for message, times in Counter(under).items() if times > 1]
     stray = [message for message in under if message not in line.place]
-    lost = [m for m in line.active(begin, end + 1) if m not in held and m not in frame.lifted]
+    spared = held.union(frame.lifted, aside)
+    lost = [message for message in line.active(begin, end + 1) if message not in spared]
     lost += sorted(covered(line.active(0, begin)), key=line.place.__getitem__)
     faults: list[tuple[int, str]] = [
         *((message, "is twice under the newest summary row") for message in twice),

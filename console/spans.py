@@ -7,7 +7,7 @@ the graph cannot go round in a circle. Of a node that was checked a few numbers 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 
 from ..storage.audit import Place
 from ..storage.protocol import Store
@@ -30,6 +30,8 @@ class Spans:
         self.forgotten: dict[str, bytes] = {}
         """What nodes give in which something was forgotten on request."""
         self.known: dict[str, proofs.Known] = {}
+        self.aside: dict[str, set[int]] = {}
+        """Messages inside the span of a node that were not in the conversation when it was made."""
 
     def check(self, node: Node) -> None:
         """Check a node whose sources were checked, and keep what others need of it."""
@@ -64,6 +66,18 @@ class Spans:
             elif source.node:
                 yield from self.under(source.node)
 
+    def beside(self, uid: str) -> set[int]:
+        """The messages inside the spans of a node, and of those under it, that it does not hold for a reason."""
+        found: set[int] = set()
+        seen, left = {uid}, [uid] if self.aside else []
+        while left:
+            at = left.pop()
+            found |= self.aside.get(at, set())
+            below = set(self.known[at].below if at in self.known else ()) - seen
+            seen |= below
+            left += below
+        return found
+
     # of one node
 
     def _ends(self, source: Source) -> tuple[int, int]:
@@ -73,18 +87,14 @@ class Spans:
 
     def _known(self, node: Node) -> proofs.Known:
         ends = [self._ends(source) for source in node.sources]
-        newest = [
-            source.message or self.known[source.node or ""].newest
-            for source in node.sources
-            if source.message or source.node in self.known
-        ]
+        newest = self._newest(node)
         return proofs.Known(
             line=node.line,
             depth=node.depth,
             messages=node.messages,
             seqs=(node.first_seq, node.last_seq),
             ends=(ends[0][0], ends[-1][1]) if ends and all(map(all, ends)) else (0, 0),
-            newest=max(newest, default=0),
+            newest=(newest[0][0], newest[-1][1]) if newest else (0, 0),
             below=tuple(source.node for source in node.sources if source.node),
             lifted=node.lifted,
         )
@@ -111,11 +121,24 @@ class Spans:
         if (node.first_seq, node.last_seq) != (min(s for s, _ in said), max(s for _, s in said)):
             what = "the span that it says it has is not that of its sources"
             self._findings.wrong("node", node.uid, what)
-        inside = run.values() if run else self._between(node.line, seqs)
+        newest = self._newest(node)
+        inside = product(run.values(), newest[0][:1]) if run else self._between(node, seqs, newest)
         under = {source.message for source in node.sources} | set(node.lifted)
-        left_out = [p.message for p in inside if not p.withdrawn and p.message not in under]
+        left_out = [
+            (place, then)
+            for place, then in inside
+            if not place.withdrawn and place.message not in under
+        ]
         if left_out:
             self._explain(node, left_out)
+
+    def _newest(self, node: Node) -> list[tuple[int, int]]:
+        """``proofs.Known.newest`` of each source: a leaf was made when all its messages were there."""
+        own = max((source.message for source in node.sources if source.message), default=0)
+        return [
+            self.known[source.node].newest if source.node in self.known else (own, own)
+            for source in node.sources
+        ]
 
     def _run(self, node: Node) -> dict[int, Place]:
         """All places from the first to the last of a node that has only messages for sources."""
@@ -124,21 +147,26 @@ class Spans:
         places = self._audit.places(node.line, node.first_seq, node.last_seq, _LONGEST)
         return {place.message: place for place in places}
 
-    def _between(self, line: int, seqs: list[tuple[int, int]]) -> Iterator[Place]:
-        """The places between one source and the next."""
-        for seq, after in pairwise(seqs):
-            yield from self._audit.places(line, seq[1] + 1, after[0] - 1, _LONGEST)
+    def _between(
+        self, node: Node, seqs: list[tuple[int, int]], newest: list[tuple[int, int]]
+    ) -> Iterator[tuple[Place, int]]:
+        """The places between one source and the next, each with the newest message there was when both were made."""
+        for (seq, after), (one, other) in zip(pairwise(seqs), pairwise(newest), strict=True):
+            for place in self._audit.places(node.line, seq[1] + 1, after[0] - 1, _LONGEST):
+                yield place, max(one[1], other[0])
 
-    def _explain(self, node: Node, left_out: list[int]) -> None:
-        """Say what it means that active messages stand inside the node's span and not under it."""
+    def _explain(self, node: Node, left_out: list[tuple[Place, int]]) -> None:
+        """Say what it means that active messages stand inside the node's span and not under it.
+
+        Each with the newest message that was stored when what is around it was made.
+        """
         many = f"{len(left_out)} messages stand inside its span and not under it"
-        newest = max(
-            source.message or self.known[source.node or ""].newest for source in node.sources
-        )
         under = {message for message, _ in self._store.stands_for(node.uid)}
         if any(place.withdrawn for place in self._audit.placed(node.line, under).values()):
             self._findings.note("node", node.uid, f"{many}; the host has gone back behind it since")
-        elif all(message > newest for message in left_out):
-            self._findings.note("node", node.uid, f"{many}; they came later")
+        elif all(place.returned or place.message > then for place, then in left_out):
+            self.aside[node.uid] = {place.message for place, _ in left_out}
+            what = f"{many}; they came later, or were withdrawn and came back"
+            self._findings.note("node", node.uid, what)
         else:
             self._findings.wrong("node", node.uid, many)

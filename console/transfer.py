@@ -91,6 +91,7 @@ def placed_from(record: Mapping[str, Any]) -> Placed:
         _natural(record["seq"]),
         _natural(record["turn"]),
         record["withdrawn"] is True,
+        record.get("returned") is True,
     )
 
 

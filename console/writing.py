@@ -206,6 +206,7 @@ def _place(entry: Entry, session: str) -> dict[str, Any]:
         "seq": entry.seq,
         "number": entry.id,
         "withdrawn": entry.withdrawn,
+        **({"returned": True} if entry.returned else {}),
     }
 
 

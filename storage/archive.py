@@ -13,7 +13,10 @@ from typing import NamedTuple, Protocol
 
 from .records import Draft, Session
 
-__all__ = ["Archive", "LineTotals", "Placed"]
+__all__ = ["RETURNED", "Archive", "LineTotals", "Placed"]
+
+RETURNED = 2
+"""How stores keep that a message was withdrawn and came back; 1: it is withdrawn; 0: neither."""
 
 
 class Placed(NamedTuple):
@@ -24,6 +27,12 @@ class Placed(NamedTuple):
     """Order key; no other message of the line has it."""
     turn: int
     withdrawn: bool = False
+    returned: bool = False
+
+    @property
+    def state(self) -> int:
+        """How stores keep whether it is, or was, withdrawn."""
+        return RETURNED if self.returned else int(self.withdrawn)
 
 
 @dataclass(frozen=True, slots=True)

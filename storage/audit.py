@@ -22,6 +22,8 @@ class Place(NamedTuple):
     message: int
     seq: int
     withdrawn: bool
+    returned: bool = False
+    """Whether it was withdrawn and came back."""
 
 
 class Weighed(NamedTuple):
@@ -88,12 +90,12 @@ class MemoryAudit:
     def places(self, line: int, first: int, last: int, limit: int) -> list[Place]:
         """From the entries."""
         found = self._store.entries(line, first=first, last=last)[-limit:]
-        return [Place(entry.id, entry.seq, entry.withdrawn) for entry in reversed(found)]
+        return [Place(e.id, e.seq, e.withdrawn, e.returned) for e in reversed(found)]
 
     def placed(self, line: int, messages: Collection[int]) -> dict[int, Place]:
         """From the entries."""
         found = self._store.placed(line, messages)
-        return {entry.id: Place(entry.id, entry.seq, entry.withdrawn) for entry in found}
+        return {e.id: Place(e.id, e.seq, e.withdrawn, e.returned) for e in found}
 
     def digests(self, wanted: Collection[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
         """From the messages themselves."""

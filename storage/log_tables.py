@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import fts, payloads
-from .archive import Placed
+from .archive import RETURNED, Placed
 from .errors import StoreDamaged
 from .records import Draft, Entry, Message
 from .seals import reseal, seal
@@ -168,9 +168,10 @@ def entries(
             mark,
             version,
             tokens,
-            bool(withdrawn),
+            state == 1,
+            state == RETURNED,
         )
-        for number, seq, uid, role, turn, key, mark, version, tokens, withdrawn in rows
+        for number, seq, uid, role, turn, key, mark, version, tokens, state in rows
     ]
 
 
@@ -272,11 +273,11 @@ def counts(sql: sqlite3.Connection, line: int | None) -> tuple[int, int, int, in
     """(sessions, messages, withdrawn, superseded versions) of a line, or of all."""
     if line is None:
         one = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM messages),"
-        one += " (SELECT count(*) FROM entries WHERE withdrawn), (SELECT count(*) FROM versions)"
+        one += " (SELECT count(*) FROM entries WHERE withdrawn AND withdrawn = 1), (SELECT count(*) FROM versions)"
         row = sql.execute(one).fetchone()
     else:
         row = sql.execute(
-            "SELECT (SELECT count(*) FROM sessions WHERE line = :line), count(*), ifnull(sum(withdrawn), 0),"
+            "SELECT (SELECT count(*) FROM sessions WHERE line = :line), count(*), ifnull(sum(withdrawn = 1), 0),"
             " (SELECT count(*) FROM versions JOIN entries USING (message) WHERE line = :line)"
             " FROM entries WHERE line = :line",
             {"line": line},

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .archive import Placed
+from .archive import RETURNED, Placed
 from .audit import MemoryAudit
 from .canon import decode
 from .errors import StoreDamaged
@@ -125,7 +125,7 @@ class MemoryStore:
             self._last = max(self._last, number)
             self._messages[number] = Kept(draft.uid, draft.time, [draft])
             self._uids[draft.uid] = number
-        self._lines[line].places[placed.seq] = (number, placed.turn, placed.withdrawn)
+        self._lines[line].places[placed.seq] = (number, placed.turn, placed.state)
         self._lines[line].revision += 1
 
     def numbers(self) -> set[int]:
@@ -154,7 +154,7 @@ class MemoryStore:
         with self._mutex:
             seqs = self._seqs(line, len(messages), None)
             for seq, (message, turn) in zip(seqs, messages, strict=True):
-                self._lines[line].places[seq] = (message, turn, False)
+                self._lines[line].places[seq] = (message, turn, 0)
             self._lines[line].revision += 1
             return [self._entry(line, seq) for seq in seqs]
 
@@ -179,8 +179,9 @@ class MemoryStore:
     def withdraw(self, line: int, seqs: Iterable[int], *, withdrawn: bool) -> None:
         with self._mutex:
             for seq in seqs:
-                message, turn, _ = self._lines[line].places[seq]
-                self._lines[line].places[seq] = (message, turn, withdrawn)
+                message, turn, state = self._lines[line].places[seq]
+                state = 1 if withdrawn else RETURNED * bool(state)
+                self._lines[line].places[seq] = (message, turn, state)
             self._lines[line].revision += 1
 
     def withdrawn(self, line: int, *, last: int) -> list[Entry]:
@@ -189,12 +190,12 @@ class MemoryStore:
     def renumber(self, line: int, turns: Sequence[tuple[int, int]]) -> None:
         with self._mutex:
             for seq, turn in turns:
-                message, _, withdrawn = self._lines[line].places[seq]
-                self._lines[line].places[seq] = (message, turn, withdrawn)
+                message, _, state = self._lines[line].places[seq]
+                self._lines[line].places[seq] = (message, turn, state)
             self._lines[line].revision += 1
 
     def _entry(self, line: int, seq: int) -> Entry:
-        number, turn, withdrawn = self._lines[line].places[seq]
+        number, turn, state = self._lines[line].places[seq]
         kept = self._messages[number]
         now = kept.drafts[-1]
         return Entry(
@@ -207,7 +208,8 @@ class MemoryStore:
             now.digest,
             len(kept.drafts),
             now.tokens,
-            withdrawn,
+            state == 1,
+            state == RETURNED,
         )
 
     def entries(self, line: int, *, first: int = 0, last: int | None = None) -> list[Entry]:
@@ -372,7 +374,7 @@ class MemoryStore:
             return Totals(
                 sessions=sum(session.line in lines for session in self._sessions.values()),
                 messages=len(numbers),
-                withdrawn=sum(place[2] for place in places),
+                withdrawn=sum(place[2] == 1 for place in places),
                 versions=sum(len(self._messages[number].drafts) - 1 for number in numbers),
                 nodes=dict(
                     sorted(Counter(node.depth for node in nodes if node.kind != "frame").items())

@@ -23,5 +23,5 @@ class Line:
     base: int | None
     """The line it was branched from."""
     revision: int = 0
-    places: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
-    """(message, turn, withdrawn) by order key."""
+    places: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """(message, turn, state as in ``archive.Placed``) by order key."""

@@ -92,7 +92,7 @@ class Store(Protocol):
         """Let *uid* name the message as well."""
 
     def withdraw(self, line: int, seqs: Iterable[int], *, withdrawn: bool) -> None:
-        """Mark entries as withdrawn, or revoke that."""
+        """Mark entries as withdrawn, or revoke that: then those that were are marked as returned."""
 
     def withdrawn(self, line: int, *, last: int) -> list[Entry]:
         """The withdrawn entries with ``seq <= last``."""

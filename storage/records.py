@@ -69,6 +69,8 @@ class Entry(NamedTuple):
     tokens: int
     withdrawn: bool = False
     """No longer in the host's conversation (undo); still kept and found."""
+    returned: bool = False
+    """It was withdrawn and came back: nodes made in between do not hold it."""
 
 
 @dataclass(frozen=True, slots=True)

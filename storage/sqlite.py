@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from . import fts, graph_tables, log_tables, session_tables
+from .archive import RETURNED
 from .connection import Connection
 from .errors import StoreError, StoreIndexBroken
 from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
@@ -165,15 +166,15 @@ class SqliteStore:
         with self._connection.writing() as sql:
             sql.executemany(
                 "UPDATE entries SET withdrawn = ?1, seal = lcm_seal(line, seq, message, turn, ?1)"
-                " WHERE line = ?2 AND seq = ?3",
-                [(int(withdrawn), line, seq) for seq in seqs],
+                " WHERE line = ?2 AND seq = ?3 AND (?1 = 1 OR withdrawn)",
+                [(1 if withdrawn else RETURNED, line, seq) for seq in seqs],
             )
             log_tables.touch(sql, line)
 
     def withdrawn(self, line: int, *, last: int) -> list[Entry]:
         with self._connection.reading() as sql:
             return log_tables.entries(
-                sql, "e.line = ? AND e.seq <= ? AND e.withdrawn", [line, last]
+                sql, "e.line = ? AND e.seq <= ? AND e.withdrawn AND e.withdrawn = 1", [line, last]
             )
 
     def renumber(self, line: int, turns: Sequence[tuple[int, int]]) -> None:

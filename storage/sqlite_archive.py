@@ -17,7 +17,7 @@ from .uids import unpack_uid
 __all__ = ["SqliteArchive"]
 
 _CHUNK = 500
-_MARK = "UPDATE entries SET withdrawn = 1, seal = lcm_seal(line, seq, message, turn, 1) WHERE line = ? AND seq = ?"
+_MARK = "UPDATE entries SET withdrawn = ?1, seal = lcm_seal(line, seq, message, turn, ?1) WHERE line = ?2 AND seq = ?3"
 
 
 class SqliteArchive:
@@ -36,7 +36,7 @@ class SqliteArchive:
             made = "SELECT line, count(*) FROM nodes WHERE kind != 'frame' GROUP BY line"
             nodes = dict(sql.execute(made).fetchall())
             rows = sql.execute(
-                "SELECT e.line, count(*), sum(e.withdrawn), max(e.turn), min(m.time), max(m.time)"
+                "SELECT e.line, count(*), sum(e.withdrawn = 1), max(e.turn), min(m.time), max(m.time)"
                 " FROM entries e JOIN messages m ON m.id = e.message GROUP BY e.line"
             ).fetchall()
         return {
@@ -83,7 +83,8 @@ class SqliteArchive:
                 [(placed.number, placed.seq) for placed, _ in new],
             )
             fts.add_messages(sql, texts)
-            sql.executemany(_MARK, [(line, placed.seq) for placed, _ in rows if placed.withdrawn])
+            marked = [(placed.state, line, placed.seq) for placed, _ in rows if placed.state]
+            sql.executemany(_MARK, marked)
 
 
 def _taken(sql: sqlite3.Connection, numbers: Sequence[int]) -> bool:

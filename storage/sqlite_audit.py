@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from .archive import RETURNED
 from .audit import Place, Weighed
 from .connection import Connection
 from .errors import StoreError
@@ -142,7 +143,7 @@ class SqliteAudit:
                 " ORDER BY seq DESC LIMIT ?",
                 [line, first, last, limit],
             ).fetchall()
-        return [Place(message, seq, bool(withdrawn)) for message, seq, withdrawn in rows]
+        return [_place(*row) for row in rows]
 
     def placed(self, line: int, messages: Collection[int]) -> dict[int, Place]:
         """By message."""
@@ -156,7 +157,7 @@ class SqliteAudit:
                     f" WHERE +line = ? AND message IN ({','.join('?' * len(part))})",
                     [line, *part],
                 ).fetchall()
-            found.update((row[0], Place(row[0], row[1], bool(row[2]))) for row in rows)
+            found.update((row[0], _place(*row)) for row in rows)
         return found
 
     def digests(self, wanted: Collection[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
@@ -200,3 +201,7 @@ class SqliteAudit:
             yield from (key for *_, key in rows)
             yield from (key for (key,) in earlier)
             after = rows[-1][0]
+
+
+def _place(message: int, seq: int, state: int) -> Place:
+    return Place(message, seq, state == 1, state == RETURNED)

@@ -50,11 +50,12 @@ def test_messages_stand_where_they_stood(store):
     rows = [
         (Placed(12, 1000, 1), draft(12)),
         (Placed(9, 77_000, 2, withdrawn=True), draft(9)),
-        (Placed(4, 500, 1), draft(4)),
+        (Placed(4, 500, 1, returned=True), draft(4)),
     ]
     store.archive().restore(line, rows)
-    found = [(e.id, e.seq, e.turn, e.withdrawn) for e in store.entries(line)]
-    assert [(4, 500, 1, False), (12, 1000, 1, False), (9, 77_000, 2, True)] == found
+    found = [(e.id, e.seq, e.turn, e.withdrawn, e.returned) for e in store.entries(line)]
+    one, two = (4, 500, 1, False, True), (12, 1000, 1, False, False)
+    assert [one, two, (9, 77_000, 2, True, False)] == found
     assert store.append(line, [(draft(20), 3)])[0].id == 13
     assert [9] == [hit.message for hit in store.search(["number9"], [], Filter(), 5)]
 

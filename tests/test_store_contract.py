@@ -155,8 +155,13 @@ def test_withdrawn_is_a_mark_that_can_be_revoked(store):
     assert before != store.revision(line)
     assert [last.id] == [entry.id for entry in store.withdrawn(line, last=last.seq)]
     assert 1 == store.totals(line).withdrawn
-    store.withdraw(line, [last.seq], withdrawn=False)
-    assert 0 == store.totals(line).withdrawn
+    store.withdraw(line, [e.seq for e in store.entries(line)], withdrawn=False)
+    assert 0 == store.totals(line).withdrawn == store.totals().withdrawn
+    assert [] == store.withdrawn(line, last=last.seq)
+    assert [False, False, True] == [entry.returned for entry in store.entries(line)]
+    places = store.audit().places(line, 0, last.seq, 9)
+    assert [True, False, False] == [place.returned for place in places]
+    assert store.audit().placed(line, [last.id])[last.id].returned
 
 
 def test_rotation_shares_a_line_and_a_branch_copies_it(store):
@@ -332,7 +337,7 @@ def test_a_sound_store_passes_its_audit(store):
     assert [] == list(audit.faults())
     assert [(1, "f" * 32, 1, False), (2, f"{2:032x}", 2, False)] == audit.messages(0, 2)
     assert [3, 4] == [each.number for each in audit.messages(2, 9)]
-    places = [(e.id, e.seq, e.withdrawn) for e in store.entries(line)]
+    places = [(e.id, e.seq, e.withdrawn, e.returned) for e in store.entries(line)]
     assert places[:0:-1] == audit.places(line, places[1][1], places[2][1], 9)
     assert places[:1:-1] == audit.places(line, 0, 1 << 60, 1)
     assert {1: places[0], 3: places[2]} == audit.placed(line, [1, 3, 4, 9])
