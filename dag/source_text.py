@@ -19,13 +19,16 @@ _LONGEST_TOKEN = 8
 
 
 def source_text(parts: Sequence[Row | Node | None], clean: Redact = str) -> str:
-    """The text of *parts*, in order, each without what *clean* takes out."""
+    """The text of *parts*, in order, without what *clean* takes out.
+
+    All of it is looked through once it stands: a secret may be in a name, a role or a call as well.
+    """
     texts = (
-        clean(node_text(part)) if isinstance(part, Node) else message_text(part, clean)
+        node_text(part) if isinstance(part, Node) else message_text(part, clean)
         for part in parts
         if part
     )
-    return "\n".join(text for text in texts if text)
+    return clean("\n".join(text for text in texts if text))
 
 
 def node_text(node: Node) -> str:
@@ -34,7 +37,10 @@ def node_text(node: Node) -> str:
 
 
 def message_text(row: Row, clean: Redact = str) -> str:
-    """A message with its speaker, without what *clean* takes out; empty if it says nothing."""
+    """A message with its speaker; empty if it says nothing.
+
+    *clean* takes out of a text that is cut here what the cut would go through.
+    """
     role = str(row.get("role"))
     if name := row.get("tool_name") or row.get("name"):
         role = f"{role} ({name})"
@@ -53,7 +59,7 @@ def message_text(row: Row, clean: Redact = str) -> str:
 def _short(text: str, clean: Redact) -> str:
     tokens = count_text(text)
     if tokens <= MESSAGE_TOKENS:
-        return clean(text)
+        return text
     first, last = MESSAGE_TOKENS * 2 // 3, MESSAGE_TOKENS // 3
     # A secret that the cut goes through must be seen whole to be known as one.
     begin = head(clean(text[: first * _LONGEST_TOKEN + _MARGIN]), first)
