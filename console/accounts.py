@@ -65,10 +65,13 @@ class Accounts:
             last = page[-1].seq - 1
 
     def _before(self, line: int, seq: int) -> tuple[int, set[int]]:
-        """How many active messages stand before *seq*, and those of them that are under a node."""
+        """How many active messages stand before *seq*, and those of them that are under a node.
+
+        Without those that came back: another agent on the session may have compacted them.
+        """
         count, summarised = 0, set[int]()
         for page in self._pages(line, -_FAR, seq - 1):
-            active = [place.message for place in page if not place.withdrawn]
+            active = [p.message for p in page if not (p.withdrawn or p.returned)]
             count += len(active)
             summarised |= self._store.over(active).keys()
         return count, summarised

@@ -46,6 +46,8 @@ class Line:
     place: dict[int, int] = field(default_factory=dict)
     """Index in ``messages`` by message."""
     withdrawn: set[int] = field(default_factory=set)
+    returned: set[int] = field(default_factory=set)
+    """Were withdrawn once, and came back."""
 
     def add(self, place: Place) -> None:
         """Put a message at the end."""
@@ -54,6 +56,8 @@ class Line:
         self.seqs.append(place.seq)
         if place.withdrawn:
             self.withdrawn.add(place.message)
+        if place.returned:
+            self.returned.add(place.message)
 
     def active(self, start: int, stop: int) -> list[int]:
         """Messages at these places that are not withdrawn."""
@@ -138,7 +142,9 @@ def account(
     stray = [message for message in under if message not in line.place]
     spared = held.union(frame.lifted, aside)
     lost = [message for message in line.active(begin, end + 1) if message not in spared]
-    lost += sorted(covered(line.active(0, begin)), key=line.place.__getitem__)
+    # What was not in this list when its first summary row was made may be under that of another agent.
+    before = [message for message in line.active(0, begin) if message not in line.returned]
+    lost += sorted(covered(before), key=line.place.__getitem__)
     faults: list[tuple[int, str]] = [
         *((message, "is twice under the newest summary row") for message in twice),
         *((message, "is under the newest summary row and not on its line") for message in stray),
