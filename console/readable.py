@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from ..dag.redact import each_string
+from ..dag.erase import Cleaner
 from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Session
@@ -29,7 +30,12 @@ _LEAST_FENCE: Final = 3
 
 def markdown(store: Store, session: Session, manner: Manner) -> Iterator[str]:
     """The conversation of *session*, in pieces."""
-    entries = store.entries(session.line)
+    cleaner = Cleaner(manner.redact)
+    entries = [
+        entry._replace(uid=cleaner.name(entry.uid), role=cleaner.text(entry.role))
+        for entry in store.entries(session.line)
+    ]
+    session = replace(session, name=cleaner.name(session.name), parent=cleaner.name(session.parent))
     yield _head(session, entries, shareable=manner.redact is not None)
     manner.counted.sessions += 1
     turn, done = -1, 0
@@ -44,7 +50,7 @@ def markdown(store: Store, session: Session, manner: Manner) -> Iterator[str]:
                 continue
             row = decode(message.body)
             if manner.redact is not None:
-                row = each_string(row, manner.redact, named=True)
+                row = cleaner.row(row)
             manner.counted.messages += 1
             yield _message(entry, message, row)
         done += len(part)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from ..dag.erase import Cleaner
 from ..dag.redact import Redact
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node, Pass, Session
@@ -24,16 +26,19 @@ def state(store: Store, session: Session, redact: Redact | None) -> dict[str, An
     here = {entry.id for entry in entries}
     nodes = _standing(store.nodes_on(lines), here)
     names = [each.name for each in store.sessions() if each.line == session.line]
-    say = redact or (lambda text: text)
+    say, name = redact or (lambda text: text), Cleaner(redact).name
     return {
-        "session": session.name,
-        "parent": session.parent,
+        "session": name(session.name),
+        "parent": name(session.parent),
         "relation": session.relation,
         "shareable": redact is not None,
         "messages": len(entries),
-        "turns": _turns(entries, nodes, say),
+        "turns": _turns([entry._replace(uid=name(entry.uid)) for entry in entries], nodes, say),
         "nodes": [_node(node, say) for node in nodes.values()],
-        "compactions": [_compaction(store, done) for done in store.passes(names)],
+        "compactions": [
+            _compaction(store, replace(done, session=name(done.session)))
+            for done in store.passes(names)
+        ],
     }
 
 

@@ -8,11 +8,12 @@ A message that is damaged is left out and named; the rest of a damaged store can
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from ..dag.erase import Cleaner
 from ..dag.nodes import marks_of, uid_of
-from ..dag.redact import Redact, each_string
+from ..dag.redact import Redact
 from ..storage.canon import decode, digest, encode
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
@@ -53,6 +54,11 @@ class Manner:
     progress: Progress
     counted: Counted
 
+    @property
+    def cleaner(self) -> Cleaner:
+        """Takes the secrets out of messages, uids and names."""
+        return Cleaner(self.redact)
+
 
 @dataclass(slots=True)
 class _Work:
@@ -85,7 +91,7 @@ def records(store: Store, session: Session | None, manner: Manner) -> Iterator[d
         "kind": transfer.FORMAT,
         "version": transfer.VERSION,
         "shareable": manner.redact is not None,
-        "session": None if session is None else session.name,
+        "session": None if session is None else manner.cleaner.name(session.name),
         "lines": len(lines),
     }
     for line in lines:
@@ -123,6 +129,8 @@ def _line(work: _Work, line: int, kept: set[int] | None) -> Iterator[dict[str, A
 
 def _session(work: _Work, session: Session) -> dict[str, Any]:
     origin = None if work.manner.redact else work.store.recall(session.name, ORIGIN)
+    name = work.manner.cleaner.name
+    session = replace(session, name=name(session.name), parent=name(session.parent))
     return transfer.session_record(session, origin)
 
 
@@ -142,12 +150,12 @@ def _nodes(work: _Work, line: int) -> Iterator[Node]:
 
 def _messages(work: _Work, entries: Sequence[Entry], session: str) -> Iterator[dict[str, Any]]:
     """Each message in its place, every version of it, unless it is in the file already."""
-    counted = work.manner.counted
+    counted, name = work.manner.counted, work.manner.cleaner.name
     for batch in batches(entries):
         fresh = [entry for entry in batch if (entry.id, 1) not in work.written]
         versions = _versions(work, fresh)
         for entry in batch:
-            place = _place(entry, session)
+            place = _place(entry._replace(uid=name(entry.uid)), name(session))
             if (entry.id, 1) in work.written:
                 yield {"kind": "place", **place}
             elif entry.id in versions:
@@ -215,7 +223,8 @@ def _message(
 ) -> dict[str, Any]:
     body = message.body
     if work.manner.redact is not None:
-        body = encode(each_string(decode(body), work.manner.redact, named=True))
+        cleaner = work.manner.cleaner
+        body, names = encode(cleaner.row(decode(body))), [*map(cleaner.name, names)]
     record = {
         "kind": "message",
         **place,

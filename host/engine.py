@@ -286,7 +286,7 @@ class LCMEngine(ContextEngine):
             if not outcome.changed:
                 _log.info("nothing was compacted: %s", outcome.reason)
                 return messages
-            ledger.store.record_pass(outcome.record(session_id))
+            ledger.store.record_pass(outcome.record(ledger.session.name))
         except Exception as error:  # an exception here would kill the turn
             self._last_compress_aborted = True
             self._last_summary_error = said_by(error)

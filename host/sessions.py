@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..dag.descent import descends
+from ..dag.erase import Cleaner
 from ..dag.ingest import Ledger
 from ..dag.settings import Settings
 from ..storage import open_store
@@ -45,6 +46,10 @@ class Sessions:
         self._ledgers: dict[str, Ledger] = {}
         self._redact = hermes.redaction() if settings.redact == "store" else None
 
+    def kept_as(self, name: str) -> str:
+        """The name that the session has in the store: another where its own holds a secret that is kept out."""
+        return Cleaner(self._redact).name(name) if self._redact else name
+
     def trace(self, name: str) -> str:
         """Why the session leaves no trace, by the settings; empty if it is kept, as far as they say."""
         if _matches(name, self._settings.ignore_sessions):
@@ -72,7 +77,11 @@ class Sessions:
             return self._traceless.store()
         if self._store is None:
             self._store = open_store(self.path, create=create)
-        return self._traceless.store() if self._store.eraser().is_forgotten(name) else self._store
+        return (
+            self._traceless.store()
+            if self._store.eraser().is_forgotten(self.kept_as(name))
+            else self._store
+        )
 
     def found(self, name: str) -> tuple[Store, Session] | None:
         """The session with its store, if something of it is stored already."""
@@ -82,7 +91,7 @@ class Sessions:
             store = self.store_for(name, create=False)
         except StoreMissing:
             return None
-        session = store.session(name)
+        session = store.session(self.kept_as(name))
         return None if session is None else (store, session)
 
     def ledger(self, name: str, rows: Sequence[Any], session_db: Any) -> Ledger:
@@ -95,14 +104,14 @@ class Sessions:
             return ledger
         self._inherit(name, _ancestors(session_db, name))
         store = self.store_for(name, create=True)
-        session = store.session(name) or self._adopt(store, name, rows, session_db)
+        session = store.session(self.kept_as(name)) or self._adopt(store, name, rows, session_db)
         self._ledgers[name] = Ledger(store, session, self._redact)
         return self._ledgers[name]
 
     def _standing(self, name: str) -> Ledger | None:
         """The ledger of a session that was met before, and was not forgotten since."""
         ledger = self._ledgers.get(name)
-        if ledger is not None and ledger.store.session(name) is None:
+        if ledger is not None and ledger.store.session(ledger.session.name) is None:
             del self._ledgers[name]
             return None
         return ledger
@@ -118,11 +127,14 @@ class Sessions:
             store = self.store_for(name, create=False)
         except StoreMissing:
             store = self._traceless.store()
-        if store.session(name) is not None:
+        if store.session(self.kept_as(name)) is not None:
             return
         if why := next(filter(None, map(self.trace, ancestors)), ""):
             self._traceless.inherit(name, why)
-        elif forgotten := next(filter(store.eraser().is_forgotten, ancestors), ""):
+        elif forgotten := next(
+            filter(store.eraser().is_forgotten, map(self.kept_as, ancestors)), ""
+        ):
+            name = self.kept_as(name)
             _log.info("session %s comes from %s, which was forgotten", name, forgotten)
             stone = Stone("session", name, clock.time(), b"", detail={"from": forgotten})
             store.eraser().bury(stone)
@@ -134,7 +146,7 @@ class Sessions:
         if found is None or self.found(new) is not None:
             return
         store, _ = found
-        session = store.open_session(new, parent=old, relation="rotation")
+        session = store.open_session(self.kept_as(new), parent=found[1].name, relation="rotation")
         self._ledgers.pop(old, None)
         self._ledgers[new] = Ledger(store, session, self._redact)
 
@@ -146,16 +158,17 @@ class Sessions:
         self._inherit(name, _ancestors(session_db, name))
         found = self.found(parent.name)
         if found and not self.found(name) and self.store_for(name, create=False) is found[0]:
-            found[0].open_session(name, parent=parent.name, relation="branch")
+            found[0].open_session(self.kept_as(name), parent=found[1].name, relation="branch")
 
     def _adopt(self, store: Store, name: str, rows: Sequence[Any], session_db: Any) -> Session:
         parent = hermes.parent_of(session_db, name)
-        source = store.session(parent.name) if parent else None
+        source = store.session(self.kept_as(parent.name)) if parent else None
+        name = self.kept_as(name)
         if parent is None or source is None or not descends(store, source.line, rows):
             return store.open_session(name)
         relation = "rotation" if parent.rotated else "branch"
-        _log.info("session %s goes on from %s (%s)", name, parent.name, relation)
-        return store.open_session(name, parent=parent.name, relation=relation)
+        _log.info("session %s goes on from %s (%s)", name, source.name, relation)
+        return store.open_session(name, parent=source.name, relation=relation)
 
     def stale(self) -> bool:
         """Whether the database has to be opened anew."""
