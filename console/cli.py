@@ -82,6 +82,9 @@ def run(
         screen.put(args.lcm_help(), sys.stderr)
         return USAGE
     as_data = getattr(args, "lcm_json", False)
+    if (home := getattr(args, "lcm_home", None)) and not Path(home).expanduser().is_dir():
+        error = LookupError(f"There is no folder {home}: --home takes a Hermes home that exists.")
+        return _fail(error, home, as_data=as_data, code=USAGE)
     path = database_path(args, db_path)
     elsewhere = getattr(args, "lcm_db", None) or getattr(args, "lcm_home", None)
     try:
@@ -141,13 +144,13 @@ def _show(found: Answer, *, as_data: bool) -> None:
     )
 
 
-def _fail(error: Exception, path: str, *, as_data: bool) -> int:
+def _fail(error: Exception, path: str, *, as_data: bool, code: int = WRONG) -> int:
     what, hint = explain(error, path)
     if as_data:
         screen.put(f"{screen.to_data({'error': what, 'hint': hint})}\n")
     else:
         screen.put(f"lcm: {screen.flat(f'{what} {hint}')}\n", sys.stderr)
-    return WRONG
+    return code
 
 
 def _close_pipe() -> None:

@@ -1,4 +1,4 @@
-"""``show UID``: a message, or every message under a node, word for word."""
+"""``show UID``: a message word for word; or what a summary says, and every message under it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from ..dag.settings import Settings
 from ..storage.canon import decode
 from ..storage.protocol import Store
-from ..storage.records import Session
+from ..storage.records import Node, Session
 from ..tools.answers import ToolError
 from ..tools.desk import Desk
-from .screen import clean
+from .screen import clean, many
 from .status import no_session
 from .verb import Answer, Call, Verb
 
@@ -21,7 +21,7 @@ __all__ = ["VERB", "gather", "view"]
 
 
 def gather(store: Store, session: Session, uid: str) -> dict[str, Any]:
-    """What *uid* names, with the messages it stands for, in the version that was summarised.
+    """What *uid* names, and says, with the messages it stands for, in the version that was summarised.
 
     Raises:
         ToolError: nothing, or more than one thing, is called so.
@@ -50,12 +50,26 @@ def gather(store: Store, session: Session, uid: str) -> dict[str, Any]:
         }
         for message in store.read(pairs)
     ]
-    return {"uid": name, "kind": kind, "messages": messages}
+    said = _summary(found.node) if found.node is not None else {}
+    return {"uid": name, "kind": kind, **said, "messages": messages}
+
+
+def _summary(node: Node) -> dict[str, Any]:
+    """What a node says, at each of its sizes; of a summary row, which says nothing itself, what it shows."""
+    return {
+        "turns": [node.first_turn, node.last_turn],
+        "depth": node.depth,
+        "topic": node.topic,
+        "levels": {str(level): text for level, text in sorted(node.texts.items())},
+        "hints": list(node.hints),
+        "degraded": node.degraded,
+        "shows": [source.node for source in node.sources] if node.kind == "frame" else [],
+    }
 
 
 def view(data: Mapping[str, Any]) -> str:
-    """Each message under a line that names it; its text as it is, never wrapped."""
-    shown = []
+    """What a summary says; each message under a line that names it; texts as they are, never wrapped."""
+    shown = _of_summary(data) if data["kind"] == "node" else []
     for each in data["messages"]:
         row = each["message"]
         turn = f" turn {each['turn']}" if each["turn"] else ""
@@ -63,6 +77,23 @@ def view(data: Mapping[str, Any]) -> str:
         origin = "".join(f", {name}" for name in each["names"] if ":" in name)
         shown.append(f"[{each['uid'][:8]}{turn} {row.get('role')}{origin}]\n{_words(row)}\n")
     return clean("\n".join(shown))
+
+
+def _of_summary(data: Mapping[str, Any]) -> list[str]:
+    """Its topic, its text at its largest size, and what one could ask of it."""
+    turns = "-".join(dict.fromkeys(map(str, data["turns"])))
+    head = f"[summary {data['uid'][:8]} of turns {turns}, {many(len(data['messages']), 'message')}"
+    if data["shows"]:
+        return [
+            f"{head}: a summary row that shows {', '.join(each[:8] for each in data['shows'])}]\n"
+        ]
+    extracted = ", extracted without a model" if data["degraded"] else ""
+    size = max(data["levels"], key=int)
+    said = [f"{head}, in {size} tokens at the most{extracted}]"]
+    said += [f"topic: {data['topic']}"] if data["topic"] else []
+    said.append(data["levels"][size])
+    said += [f"ask about: {'; '.join(data['hints'])}"] if data["hints"] else []
+    return ["\n".join(said) + "\n"]
 
 
 def _words(row: Mapping[str, Any]) -> str:
@@ -92,4 +123,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
-VERB = Verb("show", "a message, or all under a node, word for word", run, add, ("1a2b3c4d",))
+VERB = Verb(
+    "show",
+    "a message word for word; or what a summary says, and all under it",
+    run,
+    add,
+    ("1a2b3c4d",),
+)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..storage.errors import StoreBusy, StoreForeign
 from .report import Report
 from .screen import grid, many
 from .verb import Answer, Call, Verb
@@ -29,11 +30,36 @@ def _host_log(call: Call) -> HostLogAt | None:
     """Hermes's own log: as named, else of the home that is named, else of the one that the database lies in."""
     alone = call.facts is None
     if named := call.options.get("host_db"):
-        return HostLogAt(Path(named).expanduser(), asked_for=True, alone=alone)
+        return HostLogAt(
+            _hermes_log(Path(named).expanduser(), alone=alone), asked_for=True, alone=alone
+        )
     if home := call.options.get("home"):
         return HostLogAt(Path(home).expanduser() / "state.db", alone=alone)
     folder = Path(call.path).resolve().parent
     return HostLogAt(folder.parent / "state.db", alone=alone) if folder.name == "lcm" else None
+
+
+def _hermes_log(path: Path, *, alone: bool) -> Path:
+    """*path*, if it is a log of Hermes's.
+
+    Raises:
+        LookupError: it is something else; nothing is wrong with the store then.
+        StoreError: it cannot be read.
+    """
+    from ..storage.host_log import open_host_log  # SQLite, which a shell must not pay for
+
+    if path.is_dir():
+        raise LookupError(f"{path} is a folder. --host-db takes Hermes's own state.db.")
+    try:
+        with open_host_log(path, alone=alone):
+            pass
+    except StoreBusy:
+        pass  # Hermes writes to it: it is looked through again with locks
+    except StoreForeign as error:
+        raise LookupError(
+            f"{path} is no Hermes database. --host-db takes Hermes's own state.db; nothing was checked."
+        ) from error
+    return path
 
 
 def _add(parser: argparse.ArgumentParser) -> None:

@@ -245,7 +245,9 @@ def test_the_verb(home, capsys):
     assert (told["host"]["rows"], len(told["failures"])) == (6, 4)
     other = home.path / "lcm" / "lcm.db"
     assert main(["--home", str(home.path), "verify", "--json", "--host-db", str(other)]) == 1
-    assert "not a database of Hermes" in json.loads(capsys.readouterr().out)["failures"][0]["what"]
+    told = json.loads(capsys.readouterr().out)
+    assert set(told) == {"error", "hint"}, "it says nothing against the store"
+    assert "is no Hermes database" in told["error"]
     (home.path / "state.db").unlink()
     assert main(["--home", str(home.path), "verify"]) == 0
     assert "was not looked at" in " ".join(capsys.readouterr().out.split())

@@ -366,8 +366,8 @@ def test_there_is_no_home(tmp_path, capsys, monkeypatch):
     """A home that is not there is answered in words, and not made."""
     monkeypatch.setenv("PATH", "")
     code = main(["doctor", "--home", str(tmp_path / "nowhere")])
-    assert code == 1
-    assert "engine: lcm" in capsys.readouterr().out
+    assert code == 2
+    assert "There is no folder" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

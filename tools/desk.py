@@ -19,6 +19,7 @@ __all__ = ["Desk", "Found"]
 _SHORTEST = 6
 
 _UID = re.compile(r"(?:lcm[ :]+)?([0-9a-f]{6,32})(?:@(\d{1,6}))?", re.IGNORECASE)
+_TOO_SHORT = re.compile(r"[0-9a-f]{1,5}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,11 @@ class Desk:
                 )
             if exact:
                 return self._load(*exact[0], version)
+        if _TOO_SHORT.fullmatch(written):
+            raise ToolError(
+                f"'{written}' is too short: {_SHORTEST} characters of the uid at least.",
+                "Take them from lcm_grep, from lcm_describe, or from a block of the summary.",
+            )
         raise ToolError(
             f"Nothing here is called '{written[:80]}'.",
             "Take a uid from lcm_grep, from lcm_describe, or from a block of the summary: [lcm 1a2b3c4d].",
