@@ -11,12 +11,14 @@ is only filtered, and stays.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..storage.errors import StoreForgotten, StoreIndexBroken
+from ..storage.canon import decode, encode
+from ..storage.errors import StoreError, StoreForgotten, StoreIndexBroken
 from ..storage.protocol import Store
 from ..storage.records import Session
 from .binding import Binding, Bound, IngestReport, Memo, Run
@@ -25,6 +27,8 @@ from .redact import Redact
 from .renderer import frames_named, own_part, recognise
 
 __all__ = ["Binding", "Bound", "IngestReport", "Ledger"]
+
+_log = logging.getLogger(__name__)
 
 _NAMED = "named"
 """Kept for a session: whether the host gave uids in its last list. An upgrade gives them anew."""
@@ -73,6 +77,12 @@ class Ledger:
         except StoreIndexBroken:  # all of it is undone; the second time the index is left alone
             self._forget(0)
             return self._bind(rows, 0)
+        except StoreError:
+            raise
+        except Exception:  # noqa: BLE001 - a value nobody has thought of may cost itself, not the list
+            _log.warning("a list is stored as JSON would have it", exc_info=True)
+            self._forget(0)
+            return self._bind([_plain(row) for row in rows], 0)
 
     def _is_current(self) -> bool:
         """Whether nobody changed the line since: another agent's list may have withdrawn what this one has."""
@@ -158,6 +168,11 @@ def _messages(bound: Sequence[Bound]) -> int:
     return sum(each.kind == "message" for each in bound)
 
 
+def _plain(row: Any) -> Any:
+    """A row as it would be read from a store."""
+    return decode(encode(dict(row))) if isinstance(row, Mapping) else row
+
+
 #: Levels of nesting that are copied; no host nests a message deeper, and none changes it there.
 _COPIED = 40
 
@@ -194,6 +209,6 @@ def _same_until(seen: Sequence[Any], rows: Sequence[Any]) -> int:
             end = min(start + _BLOCK, count)
             if seen[start:end] != rows[start:end]:
                 return next(n for n in range(start, end) if seen[n] != rows[n])
-    except RecursionError:  # a row too deep to compare: look at all of them again
+    except Exception:  # noqa: BLE001 - a row that cannot be compared: look at all of them again
         return 0
     return count

@@ -78,7 +78,7 @@ def role_of(row: Row) -> str:
     role = row.get("role")
     if isinstance(role, str) and role in _ROLES:
         return role
-    return _clean(str(row.get("role") or "unknown"))
+    return _clean(canon.plain_text(row.get("role") or "unknown"))
 
 
 def is_system(row: Any) -> bool:
@@ -179,7 +179,7 @@ def key_of(row: Row) -> bytes:
     text = content if isinstance(content, str) else content_text(content)
     data = canon.pack_text(text)
     words = _words(text, data)
-    parts = [canon.pack_text(str(row.get("role"))), b"\0", words]
+    parts = [canon.pack_text(canon.plain_text(row.get("role"))), b"\0", words]
     exact = b"" if data == words else data
     if not plain and content is not None:
         media = media_of(row)
@@ -189,7 +189,7 @@ def key_of(row: Row) -> bytes:
         parts += [b"\2", canon.encode(calls_identity(row))]
         exact += canon.encode(calls)
     elif answered := row.get("tool_call_id"):
-        parts += [b"\3", canon.pack_text(str(answered))]
+        parts += [b"\3", canon.pack_text(canon.plain_text(answered))]
     key = blake2b(b"".join(parts), digest_size=KEY_BYTES).digest()
     return key + (blake2b(exact, digest_size=_EXACT_BYTES).digest() if exact else _PLAIN)
 
@@ -272,9 +272,10 @@ def _time_of(value: object) -> float | None:
         return float(value)
     if isinstance(value, str):
         try:
-            return datetime.fromisoformat(value).timestamp()
-        except ValueError:
+            time = datetime.fromisoformat(value).timestamp()
+        except (ValueError, OverflowError):
             return None
+        return time if 0 < time < _LATEST_TIME else None
     return None
 
 
@@ -289,4 +290,9 @@ def arguments_of(call: Row) -> str:
     """The arguments of a call, as text."""
     function = call.get("function")
     arguments = function.get("arguments") if isinstance(function, Mapping) else None
-    return arguments if isinstance(arguments, str) else json.dumps(arguments, default=repr)
+    if isinstance(arguments, str):
+        return arguments
+    try:
+        return json.dumps(arguments, default=canon.spelt)
+    except (TypeError, ValueError, RecursionError):
+        return canon.plain_text(arguments)

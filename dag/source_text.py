@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..storage.canon import plain_text
 from ..storage.records import Node
 from .messages import Row, arguments_of, calls_of, text_of
 from .redact import Redact
@@ -41,9 +42,9 @@ def message_text(row: Row, clean: Redact = str) -> str:
 
     *clean* takes out of a text that is cut here what the cut would go through.
     """
-    role = str(row.get("role"))
+    role = plain_text(row.get("role"))
     if name := row.get("tool_name") or row.get("name"):
-        role = f"{role} ({name})"
+        role = f"{role} ({plain_text(name)})"
     lines = []
     if text := text_of(row).strip():
         lines.append(f"{role}: {_short(text, clean)}")
@@ -51,7 +52,7 @@ def message_text(row: Row, clean: Redact = str) -> str:
         lines.append(f"{role}: (an attachment without text)")
     for call in calls_of(row):
         function = call.get("function")
-        called = function.get("name") if isinstance(function, dict) else None
+        called = plain_text(function.get("name")) if isinstance(function, dict) else None
         lines.append(f"{role} calls {called}: {_short(arguments_of(call), clean)}")
     return "\n".join(lines)
 

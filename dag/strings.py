@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from ..storage.canon import digest, pack_text
+from ..storage.canon import digest, pack_text, plain_text, spelt
 
 __all__ = ["opaque", "rebuilt", "strings_of"]
 
@@ -62,7 +62,7 @@ def rebuilt(value: Any, change: Change, under: Under) -> Any:
         elif not isinstance(item, Mapping | list | tuple):
             part.put(key, item, _leaf(item, change), change)
         elif id(item) in inside:
-            part.put(key, item, {"__repr__": object.__repr__(item)}, change)
+            part.put(key, item, {"__repr__": "..."}, change)
         else:
             inside.add(id(item))
             made: dict[Any, Any] | list[Any] = {} if isinstance(item, Mapping) else []
@@ -90,7 +90,7 @@ class _Part:
             return
         name = key
         if isinstance(self.source, Mapping) and not isinstance(key, bool | int | float | None):
-            said = key if isinstance(key, str) else str(key)
+            said = key if isinstance(key, str) else plain_text(key)
             name = said if (changed := change(said)) == said else changed
             if changed != said:
                 self.changed = True
@@ -109,6 +109,6 @@ def _leaf(item: Any, change: Change) -> Any:
         return item if changed == item else changed
     if item is None or isinstance(item, int | float):
         return item
-    text = repr(item)
+    text = spelt(item)
     changed = change(text)
     return item if changed == text else {"__repr__": changed}

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
+from ..storage.canon import plain_text
 from .messages import Row, calls_of, is_system
 
 __all__ = ["crossed", "faults", "new_faults", "partners", "refuses"]
@@ -29,12 +30,12 @@ def partners(rows: Sequence[Any]) -> dict[int, int]:
         if not isinstance(row, dict) and is_system(row):
             continue
         if row.get("role") == "tool":
-            waiting = open_calls.get(str(row.get("tool_call_id")))
+            waiting = open_calls.get(plain_text(row.get("tool_call_id")))
             if waiting:
                 found[index] = waiting.pop()
         elif row.get("tool_calls"):
             for call in calls_of(row):
-                open_calls.setdefault(str(call.get("id")), []).append(index)
+                open_calls.setdefault(plain_text(call.get("id")), []).append(index)
     return found
 
 

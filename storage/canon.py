@@ -2,27 +2,58 @@
 
 Keys sorted, no white space, UTF-8 with lone surrogates passed through as the
 three bytes they would be. ``decode(encode(x)) == x`` for whatever JSON can
-hold; what it cannot hold (a set, a datetime, a cycle) is kept as its ``repr``
-under a key that says so, because a message must never be lost to its shape.
+hold, down to 200 levels of nesting. What stands deeper is kept as its JSON
+text, under a key that says so: whole, but in a form that no reader's stack is
+too small for. What JSON cannot hold (a set, a datetime) is kept as its
+``repr`` in the same way, an integer that Python prints no more in hexadecimal,
+a thing in itself as a mark: a message must never be lost to its shape.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import Any
 
-__all__ = ["DIGEST_BYTES", "decode", "digest", "encode", "pack_text", "unpack_text"]
+__all__ = [
+    "DEEPEST",
+    "DIGEST_BYTES",
+    "decode",
+    "deep_text",
+    "digest",
+    "encode",
+    "pack_text",
+    "plain_text",
+    "spelt",
+    "unpack_text",
+]
 
 DIGEST_BYTES = 16
 
-#: Deeper than any message; a cycle ends here too.
-_DEEPEST = 200
+#: Levels of nesting that are kept as such: more than any message has, and a fifth of what a stack holds.
+DEEPEST = 200
+_REPR, _JSON = "__repr__", "__json__"
+
+
+def spelt(value: object) -> str:
+    """``repr(value)``; of what has none, its type and what can be told of it. Never raises."""
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001 - the code of others
+        return hex(value) if isinstance(value, int) else f"<{type(value).__name__} without a repr>"
+
+
+def plain_text(value: object) -> str:
+    """``str(value)``; of what has none, its JSON. Never raises."""
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - the code of others, an integer of 5,000 digits
+        return encode(value).decode("utf-8", "surrogatepass")
 
 
 def _unknown(value: object) -> dict[str, str]:
-    return {"__repr__": repr(value)}
+    return {_REPR: spelt(value)}
 
 
 _ENCODER = json.JSONEncoder(
@@ -52,22 +83,85 @@ _DECODER = json.JSONDecoder()
 def encode(value: Any) -> bytes:
     """Return *value* as canonical JSON; never raises."""
     try:
-        return _dump(value).encode("utf-8", "surrogatepass")
-    except (TypeError, ValueError, RecursionError):
-        return _ENCODER.encode(_tame(value, 0)).encode("utf-8", "surrogatepass")
+        text = _dump(value)
+        if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
+            text = _written(value, DEEPEST)
+    except Exception:  # noqa: BLE001 - a key, a loop, a number, a depth that the encoder does not take
+        text = _written(value, DEEPEST)
+    return text.encode("utf-8", "surrogatepass")
 
 
-def _tame(value: Any, depth: int) -> Any:
-    """Make *value* something JSON can hold: string keys, bounded depth."""
-    if depth > _DEEPEST:
-        return {"__repr__": object.__repr__(value)}
-    if isinstance(value, dict):
-        return {str(key): _tame(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_tame(item, depth + 1) for item in value]
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return {"__repr__": repr(value)}
+def deep_text(value: Any) -> str:
+    """The JSON text of what stands deeper than :data:`DEEPEST`, as it is kept."""
+    if isinstance(value, dict) and value.keys() == {_JSON} and isinstance(value[_JSON], str):
+        return str(value[_JSON])  # it was read from a store
+    return _written(value, None)
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether there is more than a text below the deepest level."""
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [
+            item
+            for each in level
+            for item in (each.values() if isinstance(each, dict) else each)
+            if isinstance(item, dict | list | tuple)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _written(value: Any, deepest: int | None) -> str:
+    """*value* as JSON without recursion; what is deeper as one text, what holds itself as a mark."""
+    out: list[str] = []
+    inside: set[int] = set()
+    open_: list[tuple[Iterator[tuple[str, Any]], str, int]] = [(iter([("", value)]), "", 0)]
+    while open_:
+        items, closing, name = open_[-1]
+        step = next(items, None)
+        if step is None:
+            out.append(closing)
+            inside.discard(name)
+            open_.pop()
+            continue
+        out.append(step[0])
+        item = step[1]
+        if not isinstance(item, dict | list | tuple):
+            out.append(_leaf(item))
+        elif id(item) in inside:
+            out.append(_leaf({_REPR: "..."}))
+        elif deepest is not None and len(open_) > deepest + 1:
+            out.append(_leaf({_JSON: deep_text(item)}))
+        else:
+            inside.add(id(item))
+            out.append("{" if isinstance(item, dict) else "[")
+            open_.append((_items(item), "}" if isinstance(item, dict) else "]", id(item)))
+    return "".join(out)
+
+
+def _items(value: Any) -> Iterator[tuple[str, Any]]:
+    """Each item of a container, with what is written in front of it."""
+    if not isinstance(value, dict):
+        yield from (("," if place else "", item) for place, item in enumerate(value))
+        return
+    named = {key: item for key, item in value.items() if isinstance(key, str)}
+    for key, item in value.items():
+        if not isinstance(key, str):
+            name = spelt(key)
+            while name in named:
+                name = f"{type(key).__name__} {name}"
+            named[name] = item
+    for place, key in enumerate(sorted(named)):
+        yield f"{',' if place else ''}{_leaf(key)}:", named[key]
+
+
+def _leaf(value: Any) -> str:
+    try:
+        return _ENCODER.encode(value)
+    except Exception:  # noqa: BLE001 - as above
+        return _ENCODER.encode(_unknown(value))
 
 
 def decode(body: bytes) -> Any:

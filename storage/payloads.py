@@ -29,6 +29,8 @@ def split(body: bytes) -> tuple[bytes, list[Reference], dict[str, bytes]]:
     if len(body) <= LARGE:
         return body, [], {}
     message = decode(body)
+    if encode(message) != body:  # its keys were no strings: it can be kept as it is only
+        return body, [], {}
     references: list[Reference] = []
     payloads: dict[str, bytes] = {}
     for path, text in list(_large(message, [])):

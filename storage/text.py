@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .canon import plain_text, spelt
+
 __all__ = ["content_text", "indexable", "searchable", "tool_names"]
 
 #: Han, kana, Hangul, Thai, Lao, Khmer, Myanmar: scripts without spaces between words.
@@ -37,14 +39,14 @@ def content_text(content: Any) -> str:
         return "\n".join(filter(None, (_part_text(part) for part in content)))
     if isinstance(content, dict):
         return _part_text(content)
-    return str(content)
+    return plain_text(content)
 
 
 def _part_text(part: Any) -> str:
     if isinstance(part, str):
         return part
     if not isinstance(part, Mapping):
-        return "" if part is None else str(part)
+        return "" if part is None else plain_text(part)
     texts = [part[key] for key in _TEXT_KEYS if isinstance(part.get(key), str)]
     inner = part.get("content")
     if isinstance(inner, str | list):
@@ -76,7 +78,7 @@ def _calls(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
             arguments = function.get("arguments")
-            yield str(function.get("name") or ""), _arguments_text(arguments)
+            yield plain_text(function.get("name") or ""), _arguments_text(arguments)
 
 
 def _arguments_text(arguments: Any) -> str:
@@ -90,7 +92,12 @@ def _arguments_text(arguments: Any) -> str:
         return (
             json.dumps(value, ensure_ascii=False) if not isinstance(value, dict) else _flat(value)
         )
-    return json.dumps(arguments, ensure_ascii=False, default=repr) if arguments else ""
+    if not arguments:
+        return ""
+    try:
+        return json.dumps(arguments, ensure_ascii=False, default=spelt)
+    except (TypeError, ValueError, RecursionError):
+        return plain_text(arguments)
 
 
 def _flat(value: Mapping[str, Any]) -> str:
