@@ -71,7 +71,7 @@ class Passes(Stage):
         under = self.truth.under(self.name, rows, suffix, lifted)
         self.stands_for(ours[0], under)
         front = [
-            Row(ours[0], (), "summary", under, lifted.ids if lifted else ()),
+            Row(ours[0], (), "summary", under, lifted.ids if lifted else self.stays(rows, under)),
             *(Row(row, (), "filler") for row in ours[1:]),
         ]
         return front + made
@@ -88,6 +88,12 @@ class Passes(Stage):
         assert lifted
         assert not any(map(self.is_person, users[users.index(lifted) + 1 :]))
         return tail, lifted
+
+    @staticmethod
+    def stays(rows, under):
+        """What the summary before has left out, and this one too: it stood in front of the tail already."""
+        newest = max(rows, key=lambda row: len(row.under))
+        return tuple(each for each in newest.lifted if each not in under)
 
     def newest_is_there(self, rows, chosen, kept):
         users = [row for row in rows if row.ids and self.is_person(row)]
