@@ -7,15 +7,15 @@ database is backed up; then each conversation is written whole or not at all. Tw
 from __future__ import annotations
 
 import argparse
+import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ..dag.erase import eraser
-from ..dag.redact import Redact, each_string
-from ..dag.settings import load_settings, read_config, section_of
+from ..dag.erase import cleaner
+from ..dag.settings import Settings, load_settings, read_config, section_of
 from ..storage import open_store
 from ..storage.errors import StoreMissing
 from ..storage.protocol import Store
@@ -51,6 +51,8 @@ class _Job:
     call: Call
     rehearsal: bool
     """Only show what would come."""
+    settings: Settings
+    """Of the home that the database is in."""
 
     def comes(self, wanted: Sequence[object], data: Mapping[str, Any]) -> bool:
         """Whether to write: of a file of which all is refused nothing comes, not even an empty database."""
@@ -77,6 +79,15 @@ class _Job:
             raise LookupError(f"{self.path} has no session {begin!r}.")
         return found
 
+    def unwanted(self, name: str) -> str:
+        """Why a session does not come: it was forgotten here, or would leave no trace here; empty if it may."""
+        if self.store.eraser().is_forgotten(name):
+            return "it was forgotten here on request"
+        for key in ("ignore_sessions", "memory_only_sessions"):
+            if any(fnmatch.fnmatchcase(name, each) for each in getattr(self.settings, key)):
+                return f"lcm.{key} of this Hermes keeps it out"
+        return ""
+
     def backed_up(self, new: int) -> str | None:
         """Make a backup, if anything is going to be added to what is there."""
         if not new or self.call.options.get("no_backup") or not self.store.totals().messages:
@@ -89,22 +100,23 @@ def run(call: Call) -> Answer:
     path = Path(call.options["file"]).expanduser()
     kind = call.options.get("from") or _kind(path)
     rehearsal = bool(call.options.get("dry_run"))
-    if not (rehearsal or call.options.get("unmasked")) and _masks(call.path):
+    settings = _settings(call.path)
+    if not (rehearsal or call.options.get("unmasked")) and settings.redact == "store":
         raise LookupError(
             "This Hermes masks secrets before it stores anything (redact: store), and an import brings "
             "them in as they are. Import with --unmasked if that is what you want; `forget --text` takes one out."
         )
     with closing(_looked_at(call.path)) as store:
-        job = _Job(store, path, kind, call, rehearsal)
+        job = _Job(store, path, kind, call, rehearsal, settings)
         data = _own(job) if kind == KINDS[0] else _neighbours(job)
     data = {"file": str(path.absolute()), "database": call.path, "dry_run": rehearsal, **data}
     return Answer(data, not data["bad"] and not data["refused"], text=clean(view(data)))
 
 
-def _masks(database: str) -> bool:
-    """Whether the home of the database, as its config.yaml says, keeps secrets out of it."""
+def _settings(database: str) -> Settings:
+    """Those of the home of the database, as its config.yaml has them."""
     config, _ = read_config(Path(database).parent.parent / "config.yaml")
-    return load_settings(section_of(config)).settings.redact == "store"
+    return load_settings(section_of(config)).settings
 
 
 def _kind(path: Path) -> str:
@@ -141,7 +153,7 @@ def _looked_at(path: str) -> Store:
 def _own(job: _Job) -> dict[str, Any]:
     found = scan(job.path, job.progress)
     found.groups = _asked_for(job, found.groups)
-    refused = _refused(job.store, found, incomplete=bool(job.call.options.get("incomplete")))
+    refused = _refused(job, found, incomplete=bool(job.call.options.get("incomplete")))
     wanted = [group for group in found.groups if group.line not in refused]
     sessions = [_outlook(job.store, group) for group in wanted]
     bad = [*found.bad, *(each for group in found.groups for each in group.bad)]
@@ -177,13 +189,12 @@ def _asked_for(job: _Job, groups: list[Group]) -> list[Group]:
     return [group for group in groups if group.line in lines]
 
 
-def _refused(store: Store, found: Scan, *, incomplete: bool) -> dict[int, str]:
+def _refused(job: _Job, found: Scan, *, incomplete: bool) -> dict[int, str]:
     """Why groups (by line) do not come."""
     refused: dict[int, str] = {}
     for group in found.groups:
-        forgotten = [each.name for each in group.sessions if store.eraser().is_forgotten(each.name)]
-        if forgotten:
-            refused[group.line] = "it was forgotten here on request"
+        if why := next(filter(None, (job.unwanted(each.name) for each in group.sessions)), ""):
+            refused[group.line] = why
         elif not group.sessions or (group.bad and not incomplete):
             refused[group.line] = _said(group.bad)
         elif needed := sorted(group.needs & refused.keys()):
@@ -229,25 +240,22 @@ def _neighbours(job: _Job) -> dict[str, Any]:
     from ..storage.peers import open_peer  # SQLite, which a shell must not pay for
 
     with open_peer(job.path, job.kind) as opened:
-        peer = _Clean(opened, eraser(job.store.eraser().stones("text")))
+        peer = _Clean(opened, job.store)
         conversations = peer.conversations()
         named = job.named([each.name for each in conversations])
         conversations = [each for each in conversations if each.name in named]
-        forgotten = job.store.eraser().is_forgotten
-        wanted = [each for each in conversations if not forgotten(each.name)]
+        refused = {each.name: why for each in conversations if (why := job.unwanted(each.name))}
+        wanted = [each for each in conversations if each.name not in refused]
         sessions = []
         for number, each in enumerate(wanted):
             sessions.append(_described(look(job.store, peer, each)))
             job.progress("conversations looked at", number + 1, len(wanted))
-        why = "it was forgotten here on request"
         data = {
             "kind": peer.kind,
             "shareable": False,
             "sessions": sessions,
             "summaries_left": peer.summaries,
-            "refused": [
-                {"session": c.name, "why": why} for c in conversations if forgotten(c.name)
-            ],
+            "refused": [{"session": name, "why": why} for name, why in refused.items()],
             "bad": [],
             "backup": None,
             "done": None,
@@ -285,20 +293,21 @@ def _described(outlook: Outlook) -> dict[str, Any]:
 class _Clean:
     """A neighbour's database without what this store was told to forget."""
 
-    def __init__(self, peer: Peer, erase: Redact | None) -> None:
+    def __init__(self, peer: Peer, store: Store) -> None:
         self.kind, self.summaries = peer.kind, peer.summaries
-        self._peer, self._erase = peer, erase
+        self._peer, self._store = peer, store
 
     def conversations(self) -> list[Conversation]:
         return self._peer.conversations()
 
     def rows(self, conversation: Conversation) -> Iterator[PeerRow]:
+        clean = cleaner(self._store, None)  # anew: something may have been forgotten meanwhile
         for row in self._peer.rows(conversation):
-            if self._erase is None:
+            if clean.erase is None:
                 yield row
                 continue
-            whole = None if row.whole is None else each_string(row.whole, self._erase)
-            yield row._replace(message=each_string(row.message, self._erase), whole=whole)
+            whole = None if row.whole is None else clean.row(row.whole)
+            yield row._replace(message=clean.row(row.message), whole=whole)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -14,10 +14,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from ..dag.erase import eraser
+from ..dag.erase import Cleaner, cleaner
 from ..dag.messages import draft_of, is_minted, key_of
 from ..dag.nodes import asked_for, marks_of, uid_of
-from ..dag.redact import Redact, each_string
 from ..storage.archive import Placed
 from ..storage.canon import decode, digest, encode
 from ..storage.protocol import Store
@@ -60,13 +59,14 @@ def restore(
     Raises:
         StoreError: the group that it stopped at, and those behind it, are not in the store.
     """
-    run = _Run(store, found.shareable, progress, eraser(store.eraser().stones("text")))
+    run = _Run(store, found.shareable, progress)
     groups = {group.begins: group for group in wanted}
     bad = {each.line for group in found.groups for each in group.bad}
     for begins, records in groupby(each_record(path), _beginnings()):
         if begins in groups:
             good = (each for number, each in records if number not in bad)
             with store.writing():
+                run.clean = cleaner(store, None)  # here, where nobody else can forget anything
                 run.group(groups[begins], (each for each in good if not isinstance(each, Bad)))
     return run.done
 
@@ -91,7 +91,7 @@ class _Run:
     store: Store
     shareable: bool
     progress: Progress
-    erase: Redact | None
+    clean: Cleaner = field(default_factory=Cleaner)
     """Takes out what this store was told to forget."""
     done: Restored = field(default_factory=Restored)
     lines: dict[int, int] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class _Run:
         new = set(group.names) - self.store.known(group.names).keys()
         shift = self.store.archive().shift([group.numbers[uid] for uid in new])
         place = _Place(target, shift, {entry.id for entry in target.stored.values()})
-        for kind, batch in _batches(records):
+        for kind, batch in _batches(map(self._called, records)):
             if kind == "message":
                 self._messages(batch, place)
             elif kind == "node":
@@ -118,6 +118,13 @@ class _Run:
             elif kind == "pass":
                 self._passes(batch, names)
             self.progress("messages", self.done.messages + self.done.known, 0)
+
+    def _called(self, record: Record) -> Record:
+        """A record whose uids hold nothing that was forgotten."""
+        if self.clean.erase is None or record["kind"] not in ("message", "place"):
+            return record
+        names = [self.clean.name(name) for name in record.get("names", ())]
+        return {**record, "uid": self.clean.name(record["uid"]), "names": names}
 
     def _sessions(self, group: Group, target: Target) -> dict[str, str]:
         """Put those that are missing on record; returns what each is called here."""
@@ -181,7 +188,7 @@ class _Run:
         have = {mark: version for version, mark in stored.items()}
         for record in records:
             mark = bytes.fromhex(record["digest"])
-            if mark not in have and (not new or self.erase is not None):
+            if mark not in have and (not new or self.clean.erase is not None):
                 mark = self._draft(record).digest
                 have = {**self._bodies(stored, number), **have}
             if mark not in have:
@@ -205,7 +212,7 @@ class _Run:
 
     def _bodies(self, stored: Mapping[int, bytes], number: int) -> dict[bytes, int]:
         """The versions by the bytes that stand there now: other ones, where something was forgotten."""
-        wanted = [(number, version) for version in stored if self.erase is not None]
+        wanted = [(number, version) for version in stored if self.clean.erase is not None]
         return {digest(message.body): message.version for message in self.store.read(wanted)}
 
     def _rename(
@@ -228,7 +235,7 @@ class _Run:
         """A message as it was, byte for byte, but for what this store was told to forget."""
         body = transfer.body_of(record)
         row = decode(body)
-        if self.erase is not None and (clean := each_string(row, self.erase)) != row:
+        if (clean := self.clean.row(row)) is not row:
             row, body = clean, encode(clean)
         draft = draft_of(row, key=key_of(row), uid=record["uid"])
         return draft._replace(body=body, digest=digest(body), time=float(record["time"]))
@@ -275,13 +282,7 @@ class _Run:
             for source in node.sources
         )
         lifted = tuple(self.numbers[number] for number in node.lifted)
-        if self.erase is not None:
-            node = replace(
-                node,
-                texts={level: self.erase(text) for level, text in node.texts.items()},
-                topic=self.erase(node.topic),
-                hints=tuple(map(self.erase, node.hints)),
-            )
+        node = self.clean.node(node)
         moved = replace(node, line=self.lines[node.line], sources=sources, lifted=lifted)
         marks = marks_of(moved, self.digests)
         return replace(moved, uid=uid_of(moved, marks), source_key=asked_for(moved, marks))

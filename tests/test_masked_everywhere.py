@@ -161,3 +161,47 @@ def test_what_is_shared_has_no_secret(tmp_path, capsys, place):
     (tmp_path / "x.jsonl").write_text(out, "utf-8")
     assert main(["--db", str(tmp_path / "new.db"), "import", str(tmp_path / "x.jsonl")]) == 0
     assert f"imported: {len(rows)} messages" in capsys.readouterr().out
+
+
+def test_an_import_brings_no_session_that_leaves_no_trace(tmp_path, capsys):
+    """Sessions that this home ignores, or keeps in memory only, do not come, and the answer says why; others do."""
+    engine = LCMEngine(8000, db_path=tmp_path / "lcm.db")
+    for name in ("plain", "cron_5", "mem_5"):
+        engine.on_session_start(name)
+        engine.ingest([user(f"said in {name}")])
+    engine.close()
+    file = str(tmp_path / "all.jsonl")
+    assert main(["--db", str(tmp_path / "lcm.db"), "export", "--out", file]) == 0
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.yaml").write_text(
+        "lcm: {ignore_sessions: ['cron_*'], memory_only_sessions: ['mem_*']}\n"
+    )
+    capsys.readouterr()
+    assert main(["import", file, "--home", str(home), "--json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert {each["session"]: each["why"].split()[0] for each in data["refused"]} == {
+        "cron_5": "lcm.ignore_sessions",
+        "mem_5": "lcm.memory_only_sessions",
+    }
+    store = open_store(home / "lcm" / "lcm.db")
+    assert [session.name for session in store.sessions()] == ["plain"]
+    store.close()
+
+
+@pytest.mark.parametrize("place", ["text", "data url", "deep", "uid", "absorbed uid", "role"])
+def test_an_import_brings_nothing_back(tmp_path, capsys, place):
+    """A string that was forgotten here does not return from an export made before; nothing is doubled by it."""
+    engine = LCMEngine(8000, db_path=tmp_path / "lcm.db", settings={"redact": "off"})
+    engine.on_session_start("s")
+    engine.ingest([user("first"), PLACES[place], {"role": "assistant", "content": "last"}])
+    engine.close()
+    database, file = ["--db", str(tmp_path / "lcm.db")], str(tmp_path / "all.jsonl")
+    assert main([*database, "export", "--out", file]) == 0
+    assert main([*database, "forget", "--text", SECRET, "--yes"]) == 0
+    assert main([*database, "import", file]) == 0
+    assert not on_disk(tmp_path)
+    store = open_store(tmp_path / "lcm.db")
+    assert store.totals().messages == 3 and store.totals().versions == 0
+    assert verify(store).failures == ()
+    store.close()
