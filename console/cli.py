@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..storage import open_store
-from ..storage.errors import StoreMissing
+from ..storage.errors import StoreDamaged, StoreIndexBroken, StoreMissing
 from . import screen
 from .arguments import add_common, add_verbs, options_of
 from .chat import slash
-from .verb import Answer, Call
+from .salvaging import on_what_is_left
+from .verb import Answer, Call, Verb
 from .verbs import VERBS, explain
 
 __all__ = ["database_path", "main", "run", "setup_parser", "slash"]
@@ -116,18 +117,31 @@ def _carry_out(path: str, args: argparse.Namespace, facts: Mapping[str, Any] | N
         if verb.opens == "itself":
             return verb.run(call)
         try:
-            store = open_store(f"sqlite:{path}", create=False)
-        except StoreMissing:
-            if verb.opens != "maybe" or facts is None:
+            return _on_store(verb, call)
+        except StoreIndexBroken:
+            raise
+        except StoreDamaged as error:
+            if not verb.salvages:
                 raise
-            return verb.run(call)
-        try:
-            return verb.run(replace(call, store=store))
-        finally:
-            store.close()
+            return on_what_is_left(verb, call, error)
+
+
+def _on_store(verb: Verb, call: Call) -> Answer:
+    try:
+        store = open_store(f"sqlite:{call.path}", create=False)
+    except StoreMissing:
+        if verb.opens != "maybe" or call.facts is None:
+            raise
+        return verb.run(call)
+    try:
+        return verb.run(replace(call, store=store))
+    finally:
+        store.close()
 
 
 def _show(found: Answer, *, as_data: bool) -> None:
+    if found.warning:
+        screen.put(found.warning, sys.stderr)
     aside = sys.stderr if found.to_stderr else None
     if as_data:
         screen.put(f"{screen.to_data(found.data)}\n", aside)

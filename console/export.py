@@ -35,6 +35,7 @@ def run(call: Call) -> Answer:
     manner = Manner(redact, call.progress or (lambda _what, _done, _total: None), counted)
     target = call.options.get("out") or ""
     with store.archive().snapshot():
+        _look_through(store)
         path = _write(pieces(store, session, form, manner), target)
     data = {
         "export": path,
@@ -44,6 +45,22 @@ def run(call: Call) -> Answer:
         **asdict(counted),
     }
     return Answer(data, not counted.damaged, text=_view(data), to_stderr=not target)
+
+
+def _look_through(store: Store) -> None:
+    """Read all but the messages once, so that a damaged file is known before anything is written.
+
+    Raises:
+        StoreDamaged: it is one.
+    """
+    sessions = store.sessions()
+    lines = {each.line for each in sessions}
+    for line in lines:
+        store.nodes_on([line], kinds=["leaf", "condensed", "frame"])
+        store.entries(line)
+    store.passes()
+    store.archive().aliases(None)
+    store.totals()
 
 
 def _write(text: Iterator[str], target: str) -> str:
@@ -142,5 +159,6 @@ VERB = Verb(
         "--format state --session 20261130",
         "--format markdown --shareable --out for-a-friend.md",
     ),
+    salvages=True,
     in_chat=False,
 )

@@ -67,6 +67,13 @@ def _session(session: Session, totals: LineTotals, last: str, origin: Any) -> di
     }
 
 
+def _origin(origin: Any) -> str:
+    """Program and file; whatever else may stand there, as it is."""
+    if isinstance(origin, dict) and {"program", "file"} <= origin.keys():
+        return f"{origin['program']}: {origin['file']}"
+    return str(origin)
+
+
 def view(sessions: Sequence[Mapping[str, Any]], *, everything: bool) -> list[RenderableType]:
     """A table; a session that went on under another name has its counts there."""
     from rich.table import Table
@@ -96,7 +103,7 @@ def _whence(each: Mapping[str, Any]) -> str:
     if each["parent"]:
         said.append(f"{each['relation']} of {each['parent']}")
     if each["origin"]:
-        said.append(f"imported from {each['origin']['program']}: {each['origin']['file']}")
+        said.append(f"imported from {_origin(each['origin'])}")
     if each["continued_as"]:
         said.append(f"goes on as {each['continued_as']}")
     return "; ".join(said)
@@ -128,4 +135,5 @@ VERB = Verb(
     add,
     ("", "--all", "--json"),
     in_chat=False,
+    salvages=True,
 )

@@ -129,4 +129,5 @@ VERB = Verb(
     run,
     add,
     ("1a2b3c4d",),
+    salvages=True,
 )

@@ -201,4 +201,5 @@ VERB = Verb(
     run,
     examples=("", "--json"),
     opens="maybe",
+    salvages=True,
 )

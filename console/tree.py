@@ -202,4 +202,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
-VERB = Verb("tree", "the graph of summaries", run, add, ("", "--depth 1", "--messages"))
+VERB = Verb(
+    "tree", "the graph of summaries", run, add, ("", "--depth 1", "--messages"), salvages=True
+)

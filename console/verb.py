@@ -37,6 +37,8 @@ class Answer:
     """Shown as it is, unwrapped, in place of all else."""
     to_stderr: bool = False
     """Standard output has what was asked for already: this goes to standard error."""
+    warning: str = ""
+    """Said on standard error beside all else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ class Verb:
     opens: str = "store"
     """``store``: it needs a database; ``maybe``: it has something to say without one;
     ``itself``: it is given none, and opens what it needs."""
+    salvages: bool = False
+    """Of a damaged database it is given what can be read."""
     in_chat: bool = True
     """Offered as ``/lcm NAME`` too: nothing that writes, and nothing that names a file."""
 
