@@ -147,8 +147,12 @@ class Ledger:
 
     def _own(self, row: Mapping[str, Any]) -> str:
         """What of a row's text is a summary row of this conversation; empty for one that only looks so."""
-        store, lines = self.store, self.store.lineage(self.session.line)
-        known = recognise(row, lambda name: frames_named(store, lines, name), store.nodes)
+        store = self.store
+        known = recognise(
+            row,
+            lambda name: frames_named(store, store.lineage(self.session.line), name),
+            store.nodes,
+        )
         return own_part(row, known) if known else ""
 
     def _forget(self, start: int) -> None:
