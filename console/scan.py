@@ -17,6 +17,7 @@ from ..dag.nodes import asked_for, marks_of, uid_of
 from ..storage.canon import decode, digest
 from ..storage.records import Session
 from . import transfer
+from .fitting import Fitting
 from .verb import Progress
 
 __all__ = ["BAD", "Bad", "Group", "Scan", "each_record", "scan"]
@@ -116,6 +117,7 @@ class _Scanner:
         self.broken = False
         """Whether a line before this one could not be read."""
         self.digests: dict[tuple[int, int], bytes] = {}
+        self.fitting = Fitting()
         self.homes: dict[int | str, int] = {}
         """The line in whose group a message (by number) or a node (by uid) is written."""
 
@@ -179,16 +181,17 @@ class _Scanner:
             raise ValueError("its bytes do not give its digest")
         if not isinstance(decode(body), dict):
             raise TypeError("it holds no message")
-        version, uid = int(record["version"]), _uid(record["uid"])
+        version, uid = transfer.natural(record["version"]), _uid(record["uid"])
         if version != 1 and (placed.number, version - 1) not in self.digests:
             raise _Lacking(f"version {version} of a message of which the one before is missing")
-        float(record["time"])
+        transfer.time_from(record["time"])
         if version == 1:
             if placed.number in self.homes or placed.seq in group.places:
                 raise ValueError("its number or its place is taken")
             group.names[uid] = tuple(map(_uid, record["names"]))
             group.places[placed.seq] = uid
             group.numbers[uid] = placed.number
+            self.fitting.seqs[group.line, placed.number] = placed.seq
             self.homes[placed.number] = group.line
         else:
             group.versions += 1
@@ -199,7 +202,8 @@ class _Scanner:
         if placed.seq in group.places:
             raise ValueError("its place is taken")
         group.needs.add(self._home(placed.number))
-        group.places[placed.seq] = str(record["uid"])
+        group.places[placed.seq] = _uid(record["uid"])
+        self.fitting.seqs[group.line, placed.number] = placed.seq
 
     def _home(self, name: int | str) -> int:
         if name not in self.homes:
@@ -215,6 +219,7 @@ class _Scanner:
         marks = marks_of(node, self.digests)
         if uid_of(node, marks) != node.uid or asked_for(node, marks) != node.source_key:
             raise ValueError("its texts and sources do not give its uid")
+        self.fitting.check(node)
         group.nodes.append(node.uid)
         self.homes[node.uid] = group.line
 
@@ -233,13 +238,26 @@ _READERS: Final = {
 
 
 def _group(number: int, record: Mapping[str, Any]) -> Group:
-    line = int(record["line"])
-    base = None if record["base"] is None else int(record["base"])
+    line = transfer.natural(record["line"])
+    base = None if record["base"] is None else transfer.natural(record["base"])
     sessions = [transfer.session_from(each, line) for each in record["sessions"]]
     if not sessions or not all(_uid(each.name) for each in sessions):
         raise ValueError("a line without a session")
-    origins = {str(e["session"]): e["origin"] for e in record["sessions"] if e.get("origin")}
+    origins = {e["session"]: _origin(e["origin"]) for e in record["sessions"] if e.get("origin")}
     return Group(line, base, sessions, origins, begins=number)
+
+
+def _origin(value: Any) -> Any:
+    """Where a session was imported from, as an import writes it.
+
+    Raises:
+        TypeError: it is not said.
+    """
+    if not isinstance(value, dict) or not all(
+        isinstance(value.get(name), str) for name in ("program", "file")
+    ):
+        raise TypeError("it does not say where its session was imported from")
+    return value
 
 
 def _uid(value: Any) -> str:

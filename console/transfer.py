@@ -26,6 +26,7 @@ __all__ = [
     "VERSION",
     "as_line",
     "body_of",
+    "natural",
     "node_from",
     "node_record",
     "pass_from",
@@ -33,6 +34,7 @@ __all__ = [
     "placed_from",
     "session_from",
     "session_record",
+    "time_from",
     "with_body",
 ]
 
@@ -40,6 +42,10 @@ FORMAT: Final = "lcm-export"
 VERSION: Final = 1
 """Of the form; a reader takes this one and those before it."""
 
+_YEAR_10000: Final = 253_402_300_800
+#: Numbers of a database end at twice this; two may be added.
+_MOST: Final = 1 << 62
+_MOST_TURNS: Final = 1 << 31
 _BYTES: Final = "body_base64"
 _COUNTED: Final = (
     "depth", "sufficient", "first_seq", "last_seq", "first_turn", "last_turn", "messages", "source_tokens",
@@ -87,9 +93,9 @@ def placed_from(record: Mapping[str, Any]) -> Placed:
         ValueError, KeyError: that is not said.
     """
     return Placed(
-        _natural(record["number"]),
-        _natural(record["seq"]),
-        _natural(record["turn"]),
+        natural(record["number"]),
+        natural(record["seq"]),
+        _turn(record["turn"]),
         record["withdrawn"] is True,
         record.get("returned") is True,
     )
@@ -117,7 +123,7 @@ def session_from(record: Mapping[str, Any], line: int) -> Session:
         line,
         _text(record["parent"]),
         _text(record["relation"]),
-        float(record["created"]),
+        time_from(record["created"]),
     )
 
 
@@ -144,24 +150,24 @@ def node_from(record: Mapping[str, Any]) -> Node:
     return Node(
         uid=_text(record["uid"]),
         kind=_text(record["node_kind"]),
-        line=_natural(record["line"]),
+        line=natural(record["line"]),
         source_key=_text(record["source_key"]),
         texts={int(level): _text(text) for level, text in record["texts"].items()},
         topic=_text(record["topic"]),
         hints=tuple(map(_text, record["hints"])),
         degraded=_text(record["degraded"]),
-        lifted=tuple(map(_natural, record["lifted"])),
-        time=float(record["time"]),
+        lifted=tuple(map(natural, record["lifted"])),
+        time=time_from(record["time"]),
         sources=tuple(_source(*each) for each in record["sources"]),
-        levels=tuple(map(_natural, record["levels"])),
-        **{name: _natural(record[name]) for name in _COUNTED},
+        levels=tuple(map(natural, record["levels"])),
+        **{name: natural(record[name]) for name in _COUNTED},
     )
 
 
 def _source(what: Any, which: Any) -> Source:
     if isinstance(what, str):
-        return Source(node=what, level=_natural(which))
-    return Source(message=_natural(what), version=_natural(which))
+        return Source(node=what, level=natural(which))
+    return Source(message=natural(what), version=natural(which))
 
 
 def pass_record(done: Pass) -> dict[str, Any]:
@@ -176,20 +182,46 @@ def pass_from(record: Mapping[str, Any]) -> Pass:
         ValueError, KeyError, TypeError: the record is not one.
     """
     return Pass(
-        time=float(record["time"]),
+        time=time_from(record["time"]),
         session=_text(record["session"]),
-        tokens_before=_natural(record["tokens_before"]),
-        tokens_after=_natural(record["tokens_after"]),
-        rows_before=_natural(record["rows_before"]),
-        rows_after=_natural(record["rows_after"]),
+        tokens_before=natural(record["tokens_before"]),
+        tokens_after=natural(record["tokens_after"]),
+        rows_before=natural(record["rows_before"]),
+        rows_after=natural(record["rows_after"]),
         frame=_text(record["frame"]),
         detail=dict(record["detail"]),
     )
 
 
-def _natural(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
-        raise ValueError(f"{value!r} is not a number from 0 on")
+def time_from(value: Any) -> float:
+    """Unix seconds.
+
+    Raises:
+        ValueError: they are in none of the years 1970 to 9999.
+    """
+    if (
+        not isinstance(value, int | float)
+        or isinstance(value, bool)
+        or not 0 <= value < _YEAR_10000
+    ):
+        raise ValueError(f"{value!r:.40} is no time")
+    return float(value)
+
+
+def _turn(value: Any) -> int:
+    if natural(value) >= _MOST_TURNS:
+        raise ValueError(f"{value!r} is no number of a turn")
+    return int(value)
+
+
+def natural(value: Any) -> int:
+    """A number from 0 on that a database takes.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MOST:
+        raise ValueError(f"{value!r:.40} is not a number from 0 on")
     return value
 
 

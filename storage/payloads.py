@@ -83,6 +83,10 @@ def swell(data: bytes) -> bytes:
     """The inverse of :func:`shrink`.
 
     Raises:
-        zlib.error: the bytes were damaged.
+        zlib.error: the bytes were damaged, or there are more of them than were written.
     """
-    return zlib.decompress(data)
+    reading = zlib.decompressobj()
+    whole = reading.decompress(data)
+    if not reading.eof or reading.unused_data:
+        raise zlib.error("it does not end where it should")
+    return whole

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import zlib
 
 import pytest
 from lcm import LCMEngine
 from lcm.storage import open_store
 from lcm.storage.canon import DEEPEST, decode, encode
-from lcm.storage.payloads import join, split
+from lcm.storage.payloads import join, shrink, split, swell
 
 
 class Mute:
@@ -130,3 +131,14 @@ def test_a_large_message_whose_keys_are_numbers_is_read_again():
     """Sorted as numbers they stand in another order than as texts: its bytes come back all the same."""
     body = encode({"content": "word " * 2000, "m": {9: "x", 10: "y"}})
     assert join(*split(body)) == body
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda data: data + b"x", lambda data: data[:-1], lambda data: data * 2]
+)
+def test_compressed_bytes_end_where_they_did(spoil):
+    """What is put behind them, or missing at their end, is damage, though the text can be read."""
+    data = shrink(b"a long output " * 500)
+    assert swell(data) == b"a long output " * 500
+    with pytest.raises(zlib.error):
+        swell(spoil(data))
