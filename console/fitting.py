@@ -75,7 +75,7 @@ def _known(node: Node) -> Known:
         messages=node.messages,
         seqs=(node.first_seq, node.last_seq),
         ends=(0, 0),
-        newest=0,
+        newest=(0, 0),
         below=(),
         lifted=node.lifted,
     )
