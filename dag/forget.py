@@ -186,8 +186,8 @@ def forget_text(store: Store, text: str, time: float, progress: Progress | None 
         for number, uid in uids:
             tools.rename(number, uid, cleaner.name(uid))
         tools.sweep()
-        left = _standing(store, forms)
-        names = [each.name for each in store.sessions() if _holds(each.name, forms)]
+    left = _standing(store, forms)  # nobody waits for it
+    names = [each.name for each in store.sessions() if _holds(each.name, forms)]
     return TextPlan(
         tuple(replace(each, body=b"") for each in messages),
         tuple(node.uid for node in nodes),
