@@ -15,7 +15,7 @@ from lcm.storage.errors import StoreError
 
 
 def damaged_schemas(path):
-    """The file with the highest bit of one letter of its schema set, which no decoder takes: as often as it opens not."""
+    """The file with the highest bit of one letter of its schema set, which no decoder takes, where it opens no more."""
     sound = path.read_bytes()
     for found in re.finditer(rb"CREATE (TABLE|INDEX) .", sound):
         for at in (found.start(), found.start() + 7, found.end()):
