@@ -177,14 +177,14 @@ def _plain(row: Any) -> Any:
     return decode(encode(dict(row))) if isinstance(row, Mapping) else row
 
 
-#: Levels of nesting that are copied; no host nests a message deeper, and none changes it there.
-_COPIED = 40
+#: Levels of nesting that are copied the fast way; hosts nest a message less deep.
+_COPIED = 8
 
 
 def _copy(value: Any, depth: int = 0) -> Any:
     """A copy that a later change in place of the original does not reach."""
     if depth >= _COPIED:
-        return value
+        return _deep_copy(value)
     if type(value) is dict:
         made: Any = value.copy()
         items: Iterable[tuple[Any, Any]] = value.items()
@@ -198,6 +198,14 @@ def _copy(value: Any, depth: int = 0) -> Any:
         if isinstance(item, dict | list):
             made[key] = _copy(item, depth + 1)
     return made
+
+
+def _deep_copy(value: Any) -> Any:
+    """The same for what is odd: each part once, however often it holds itself; as it is where it cannot be copied."""
+    try:
+        return deepcopy(value)
+    except Exception:  # noqa: BLE001 - whatever an object of the host's does when it is copied
+        return value
 
 
 _BLOCK = 256

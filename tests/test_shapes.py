@@ -33,6 +33,13 @@ def loop():
     return made
 
 
+def twice():
+    """A list that stands in itself twice: a copy that follows both ways never ends."""
+    made = ["in the loop"]
+    made += [made, made]
+    return made
+
+
 def user(content, **more):
     return {"role": "user", "content": content, **more}
 
@@ -56,6 +63,7 @@ ODD = {
     "mute argument": call({"name": "f", "arguments": {"n": Mute()}}),
     "loop": user("odd", meta=loop()),
     "loop as content": user(loop()),
+    "loop twice": user("odd", meta=twice()),
     "deep": user([{"type": "text", "text": "odd", "meta": nested(5000, "leaf")}]),
     "deep content": user(nested(5000, "leaf")),
     "deep argument": call({"name": "f", "arguments": nested(5000, "leaf")}),
