@@ -29,6 +29,7 @@ __all__ = [
     "calls_of",
     "draft_of",
     "host_uid",
+    "is_flagged",
     "is_minted",
     "is_system",
     "key_of",
@@ -104,6 +105,11 @@ def _synthetic(row: Row) -> bool:
     """
     if row.get("_absorbed_message_uids") or row.get("_merged_turn_prefix"):
         return False
+    return is_flagged(row)
+
+
+def is_flagged(row: Row) -> bool:
+    """Whether the host wrote the row, or a part of it, in the user's name."""
     return any(value and _SYNTHETIC.match(str(key)) for key, value in row.items())
 
 
@@ -112,8 +118,7 @@ def turn_count(row: Row) -> int:
     if row.get("role") != "user" or _synthetic(row):
         return 0
     absorbed = len(absorbed_uids(row))
-    flagged = any(value and _SYNTHETIC.match(str(key)) for key, value in row.items())
-    return absorbed + int(not (flagged and absorbed))
+    return absorbed + int(not (absorbed and is_flagged(row)))
 
 
 def host_uid(row: Row) -> str | None:

@@ -10,7 +10,7 @@ from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Node
 from .ingest import Binding, Bound
-from .messages import starts_turn
+from .messages import is_flagged, starts_turn
 from .tokens import count_message
 
 __all__ = ["Live", "Scene", "scene_of", "size_of", "speaks"]
@@ -67,11 +67,12 @@ def speaks(store: Store, live: Live) -> bool:
     row, bound = live
     if not bound.messages or row.get("role") != "user":
         return False
-    if starts_turn(row) or bound.version > 1:
+    fold = len(bound.messages) > 1
+    if bound.version > 1 or (starts_turn(row) and not (fold and is_flagged(row))):
         return True
-    if len(bound.messages) == 1:
+    if not fold:
         return False
-    # A fold: all of it may be the host's own.
+    # All of it may be the host's own, whatever uids it names.
     parts = store.read([(message, 0) for message in bound.messages])
     return any(part.version > 1 or starts_turn(decode(part.body)) for part in parts)
 

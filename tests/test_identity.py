@@ -324,6 +324,18 @@ def test_two_rows_of_the_host_folded_into_one_are_no_question(ledger):
     assert rows[-3] in passed(ledger, folded).rows
 
 
+def test_two_rows_of_the_host_folded_under_a_uid_are_no_question(ledger):
+    """The same where the host notes what it folded, as it also does for a person's words behind its own row."""
+    flag = {"_todo_snapshot_synthetic": True}
+    own = [user(text, message_uid=f"{n:032x}", **flag) for n, text in enumerate(("a", "b", "c"), 1)]
+    question = user("the question " * 400, message_uid="f" * 32)
+    rows = [*talk(30), question, *own[:2], said("an answer " * 300, message_uid="e" * 32), own[2]]
+    ledger.ingest(rows)
+    fold = user("a\n\nb", message_uid=f"{1:032x}", _absorbed_message_uids=[f"{2:032x}"], **flag)
+    folded = [*rows[:-4], fold, *rows[-2:]]
+    assert question in passed(ledger, folded).rows
+
+
 def test_the_next_part_of_a_session_knows_that_its_host_gives_uids(store):
     """Rotated before its first list: a retry with the same words is another message."""
     rows = [user(text, message_uid=str(n) * 32) for n, text in enumerate(("q", "the same"), 1)]
