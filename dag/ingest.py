@@ -50,6 +50,8 @@ class Ledger:
         self._memo = Memo(store.lineage(session.line))
         self._known = 0
         """How many of the last list's rows are messages."""
+        self.bound_from = 0
+        """Index of the first row of the last list that was not as in the list before."""
         self._revision = -1
         """Revision of the line that the last list was bound to."""
 
@@ -105,6 +107,7 @@ class Ledger:
             if self.store.revision(line) != self._revision:
                 start = 0
                 self._look_again()
+            self.bound_from = start
             self._forget(start)
             known = self._known
             own = self.store.recall(self.session.name, _NAMED)

@@ -135,7 +135,7 @@ def _masked(text: str) -> str:
         text = _HEADER.sub(_masking("authorization"), text)
     if "bearer" in lower:
         text = _BEARER.sub(_masking("authorization"), text)
-    if "=" in text:
+    if "=" in text and ("?" in text or "&" in text):
         text = _PARAMETER.sub(_masking("url parameter"), text)
     return _without_named(text)
 

@@ -52,7 +52,8 @@ class Spills:
         Raises:
             StoreError: nothing of it was stored.
         """
-        places = [n for n, row in enumerate(rows) if self._is_news(row)]
+        unseen = range(ledger.bound_from, len(rows))  # a note was looked at with the row that it came in
+        places = [n for n in unseen if self._is_news(rows[n])]
         found = {n: whole for n in places if (whole := _whole(rows[n], home))}
         if found:  # for the ledger it is one more list, with another edition of known messages
             ledger.ingest([found.get(n, row) for n, row in enumerate(rows)])
