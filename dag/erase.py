@@ -41,7 +41,8 @@ def forms_of(text: str) -> tuple[str, ...]:
     As it is, with its white space collapsed, and each of the two escaped as in JSON, up to three times over:
     a call's arguments may hold JSON that holds JSON.
     """
-    forms = dict.fromkeys(filter(None, [text, " ".join(text.split())]))  # nothing but blanks has one form
+    # Nothing but blanks has one form.
+    forms = dict.fromkeys(filter(None, [text, " ".join(text.split())]))
     level = list(forms)
     for _ in range(_ESCAPED):
         level = [

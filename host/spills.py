@@ -52,7 +52,8 @@ class Spills:
         Raises:
             StoreError: nothing of it was stored.
         """
-        unseen = range(ledger.bound_from, len(rows))  # a note was looked at with the row that it came in
+        # A note was looked at with the row that it came in.
+        unseen = range(ledger.bound_from, len(rows))
         places = [n for n in unseen if self._is_news(rows[n])]
         found = {n: whole for n in places if (whole := _whole(rows[n], home))}
         if found:  # for the ledger it is one more list, with another edition of known messages
