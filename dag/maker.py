@@ -130,9 +130,17 @@ class Maker:
             breaker=voice.breaker,
             patience=self._patience,
         )
-        return replace(  # a model may know a secret from elsewhere
-            summary,
-            texts=tuple((level, voice.clean(said)) for level, said in summary.texts),
-            topic=voice.clean(summary.topic),
-            hints=tuple(map(voice.clean, summary.hints)),
-        )
+        return _cleaned(summary, voice.clean)
+
+
+def _cleaned(summary: Summary, clean: Redact) -> Summary:
+    """*summary* without secrets: a model may know one from elsewhere. All at once, for mostly there is none."""
+    said = "\n\n".join([*(text for _, text in summary.texts), summary.topic, *summary.hints])
+    if clean(said) == said:
+        return summary
+    return replace(
+        summary,
+        texts=tuple((level, clean(text)) for level, text in summary.texts),
+        topic=clean(summary.topic),
+        hints=tuple(map(clean, summary.hints)),
+    )

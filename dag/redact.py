@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .pictures import within
-from .secret_forms import PLACED, TOKENS, places, tokens
+from .secret_forms import PLACED, TOKENS, may_hold_token, places, tokens
 from .strings import rebuilt
 
 __all__ = ["RULES", "Redact", "each_string", "redacted", "with_host"]
@@ -91,6 +91,8 @@ _PARAMETER: Final = re.compile(
     r"[?&](?:[a-z_-]{0,30}(?:token|secret|password|api[_-]?key|signature)|sig|auth|code_verifier)=(?P<v>[^\s&#\"'<>\\]{6,4000})",
     re.IGNORECASE,
 )
+#: Characters of the longest name of such a parameter, and its equals sign.
+_NEAR: Final = 50
 _SECRET_KEY: Final = re.compile(
     r"(?:.{0,60}[_.-])?(?:passwords?|passwd|passphrase|pass|pw|pwd|secret|token|credentials?"
     r"|(?:api|access|secret|private|signing|encryption|account|auth|master|shared)[_.-]?key)\Z",
@@ -124,20 +126,32 @@ def redacted(text: str) -> str:
 
 def _masked(text: str) -> str:
     text = _without_private_keys(text)
-    for mask, begins, form in tokens():
-        if any(begin in text for begin in begins):
-            text = form.sub(mask, text)
-    for rule, sign, form in places():
+    if may_hold_token(text):
+        for mask, begins, form in tokens():
+            if any(begin in text for begin in begins):
+                text = form.sub(mask, text)
+    return _without_named(_without_placed(text))
+
+
+def _without_placed(text: str) -> str:
+    """Without what is a secret by the place where it stands."""
+    for sign, forms in places():
         if sign in text:
-            text = form.sub(_masking(rule), text)
+            for rule, form in forms:
+                text = form.sub(_masking(rule), text)
     lower = text.lower()
     if "authorization" in lower:
         text = _HEADER.sub(_masking("authorization"), text)
     if "bearer" in lower:
         text = _BEARER.sub(_masking("authorization"), text)
-    if "=" in text and ("?" in text or "&" in text):
+    if "=" in text and _has_parameters(text):
         text = _PARAMETER.sub(_masking("url parameter"), text)
-    return _without_named(text)
+    return text
+
+
+def _has_parameters(text: str) -> bool:
+    """Whether a question mark or an ampersand has an equals sign near behind it."""
+    return any("=" in piece[:_NEAR] for mark in "?&" for piece in text.split(mark)[1:])
 
 
 def _masking(rule: str) -> Callable[[re.Match[str]], str]:

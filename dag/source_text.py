@@ -17,6 +17,8 @@ MESSAGE_TOKENS = 4000
 #: Characters beyond what is shown that are looked at for secrets: no secret is longer.
 _MARGIN = 20_000
 _LONGEST_TOKEN = 8
+#: Tokens of one character at the most.
+_MOST_TOKENS = 2
 
 
 def source_text(parts: Sequence[Row | Node | None], clean: Redact = str) -> str:
@@ -58,6 +60,8 @@ def message_text(row: Row, clean: Redact = str) -> str:
 
 
 def _short(text: str, clean: Redact) -> str:
+    if len(text) * _MOST_TOKENS <= MESSAGE_TOKENS:  # most are, and are not worth counting
+        return text
     tokens = count_text(text)
     if tokens <= MESSAGE_TOKENS:
         return text

@@ -17,7 +17,7 @@ from typing import Final
 
 from .breaker import Breaker
 from .extractive import extract, key_terms
-from .patience import Patience, within
+from .patience import Patience
 from .replies import Draft, Rejected, Reply, is_too_long, read, without_surrogates
 from .tokens import clip, count_text
 
@@ -102,8 +102,9 @@ class _Route:
 
     def _answer(self, request: SummaryRequest) -> object:
         """A model's call the host itself ends, in the thread that it watches."""
-        seconds = request.seconds if self.trusted else None
-        return within(seconds, lambda: self.call(request))
+        if not self.trusted or self.patience is None or request.seconds is None:
+            return self.call(request)
+        return self.patience.within(request.seconds, lambda: self.call(request))
 
     @staticmethod
     def _log(error: Exception) -> None:

@@ -41,7 +41,8 @@ __all__ = [
 GAP = 1 << 20
 
 _ENTRY = (
-    "SELECT m.id, e.seq, m.uid, m.role, e.turn, m.key, m.digest, m.version, m.tokens, e.withdrawn"
+    "SELECT m.id, e.seq, iif(typeof(m.uid) = 'blob', lower(hex(m.uid)), m.uid), m.role, e.turn, m.key, m.digest,"
+    f" m.version, m.tokens, e.withdrawn = 1, e.withdrawn = {RETURNED}"
     " FROM entries e JOIN messages m ON m.id = e.message WHERE "
 )
 _INSERT_MESSAGE = "INSERT INTO messages VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)"
@@ -157,22 +158,7 @@ def entries(
 ) -> list[Entry]:
     """Entries that fulfil the condition."""
     rows = sql.execute(f"{_ENTRY}{where} ORDER BY {order}", [*values, *extra])
-    return [
-        Entry(
-            number,
-            seq,
-            uid.hex() if isinstance(uid, bytes) else uid,
-            role,
-            turn,
-            key,
-            mark,
-            version,
-            tokens,
-            state == 1,
-            state == RETURNED,
-        )
-        for number, seq, uid, role, turn, key, mark, version, tokens, state in rows
-    ]
+    return list(map(Entry._make, rows))
 
 
 def known(sql: sqlite3.Connection, uids: Sequence[str]) -> dict[str, int]:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lcm.dag.redact import RULES, each_string, redacted, with_host
+from lcm.dag.secret_forms import TOKENS, may_hold_token, tokens
 from lcm.demo import story
 from lcm.storage.text import searchable
 
@@ -283,3 +284,20 @@ def test_real_conversations_are_kept():
             changed += redacted(text) != text
     assert total > 10_000
     assert changed / total < 0.002
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from([begin for _, begins, _ in TOKENS for begin in begins]),
+            st.text("aA1_-./ \n", max_size=6),
+            st.integers(15, 70).map(lambda count: letters(count)),
+        ),
+        max_size=6,
+    )
+)
+def test_a_quick_look_overlooks_no_token(parts):
+    """What is told by single characters is never less than what the patterns find."""
+    text = "".join(parts)
+    if any(form.search(text) for _, _, form in tokens()):
+        assert may_hold_token(text)
