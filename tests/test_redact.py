@@ -291,7 +291,7 @@ def test_real_conversations_are_kept():
         st.one_of(
             st.sampled_from([begin for _, begins, _ in TOKENS for begin in begins]),
             st.text("aA1_-./ \n", max_size=6),
-            st.integers(15, 70).map(lambda count: letters(count)),
+            st.integers(15, 70).map(letters),
         ),
         max_size=6,
     )
