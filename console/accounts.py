@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from ..storage.audit import Place
 from ..storage.protocol import Store
@@ -93,7 +94,8 @@ class Accounts:
         for page in reversed(list(self._pages(line, -_FAR, _FAR))):
             for place in reversed(page):
                 whole.add(place)
-        under = list(self._spans.under(uid))[::-1]
+        most = 2 * len(whole.messages)  # a graph that was damaged may hold each many times
+        under = list(islice(self._spans.under(uid), most))[::-1]
         frame = self._spans.known[uid]
         aside = self._spans.beside(uid)
         account = proofs.account(

@@ -32,7 +32,7 @@ class Known:
     newest: tuple[int, int]
     """The message that was stored last of those in the leaf at its beginning, and in the one at its end."""
     below: tuple[str, ...]
-    """The nodes among its sources."""
+    """The nodes among its sources, of those that were stored before it: no walk down ends in a circle."""
     lifted: tuple[int, ...]
 
 

@@ -63,7 +63,7 @@ class Spans:
         for source in reversed(node.sources):
             if source.message is not None:
                 yield source.message
-            elif source.node:
+            elif source.node in known.below:
                 yield from self.under(source.node)
 
     def beside(self, uid: str) -> set[int]:
@@ -95,7 +95,7 @@ class Spans:
             seqs=(node.first_seq, node.last_seq),
             ends=(ends[0][0], ends[-1][1]) if ends and all(map(all, ends)) else (0, 0),
             newest=(newest[0][0], newest[-1][1]) if newest else (0, 0),
-            below=tuple(source.node for source in node.sources if source.node),
+            below=tuple(s.node for s in node.sources if s.node and s.node in self.known),
             lifted=node.lifted,
         )
 

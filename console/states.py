@@ -6,6 +6,7 @@ suffice for it, and what one could ask of it. A turn under no summary stands in 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -60,9 +61,11 @@ def _turns(
     messages: dict[int, list[Entry]] = defaultdict(list)
     for entry in entries:
         messages[entry.turn].append(entry)
+    turns = sorted(messages)
     over: dict[int, list[Node]] = defaultdict(list)
     for node in nodes.values():
-        for turn in range(node.first_turn, node.last_turn + 1):
+        first, last = bisect_left(turns, node.first_turn), bisect_right(turns, node.last_turn)
+        for turn in turns[first:last]:
             over[turn].append(node)
     return [
         {
@@ -76,7 +79,7 @@ def _turns(
             "topic": say(over[turn][0].topic) if over[turn] else None,
             "hints": [say(hint) for hint in over[turn][0].hints] if over[turn] else [],
         }
-        for turn in sorted(messages)
+        for turn in turns
     ]
 
 

@@ -177,7 +177,8 @@ class _Verification:
             self.progress("messages", done, max(self.expected, done))
 
     def _bodies(self, batch: Sequence[Weighed]) -> None:
-        wanted = [(m, version) for m in batch for version in range(1, m.versions + 1)]
+        # The current one as such: what number it has is only said.
+        wanted = [(m, version) for m in batch for version in (*range(1, m.versions), 0)]
         try:
             self._are_whole([(message.number, version) for message, version in wanted])
         except BROKEN:
@@ -193,11 +194,11 @@ class _Verification:
                 self.findings.wrong("message", uid, "its bytes do not give its digest")
 
     def _is_whole(self, message: Weighed, version: int) -> None:
-        """The same for one that may be unreadable."""
+        """The same for one that may be unreadable; version 0 is the current one."""
         try:
             self._are_whole([(message.number, version)])
         except BROKEN as error:
-            uid = _versioned(message.uid, version, message.versions)
+            uid = _versioned(message.uid, version or message.versions, message.versions)
             self.findings.wrong("message", uid, f"cannot be read: {error}")
 
     # lines

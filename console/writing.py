@@ -169,7 +169,7 @@ def _messages(work: _Work, entries: Sequence[Entry], session: str) -> Iterator[d
 
 def _versions(work: _Work, entries: Sequence[Entry]) -> dict[int, list[Message]]:
     """Every version of each message; one of which a version cannot be read is left out, and named."""
-    wanted = [(entry.id, n) for entry in entries for n in range(1, entry.version + 1)]
+    wanted = [(entry.id, n) for entry in entries for n in _numbers(work.store, entry)]
     found: dict[int, list[Message]] = {}
     broken = set()
     for (number, _), message in zip(wanted, read_whole(work.store, wanted), strict=True):
@@ -179,6 +179,12 @@ def _versions(work: _Work, entries: Sequence[Entry]) -> dict[int, list[Message]]
             found.setdefault(number, []).append(message)
     work.manner.counted.damaged += [entry.uid for entry in entries if entry.id in broken]
     return {number: messages for number, messages in found.items() if number not in broken}
+
+
+def _numbers(store: Store, entry: Entry) -> range:
+    """Its versions; of those that it says it has and that are not there the first is enough."""
+    there = len(store.editions(entry.id)) if entry.version > 1 else 1
+    return range(1, min(entry.version, there + 1) + 1)
 
 
 def read_whole(store: Store, wanted: Sequence[tuple[int, int]]) -> list[Message | None]:

@@ -128,7 +128,9 @@ class Ledger:
     def _inherited(self) -> bool:
         """Whether the session that this one was rotated from had uids at last: its host is the same."""
         at: Session | None = self.session
-        while at is not None and at.relation == "rotation":
+        seen: set[str] = set()  # a damaged row may say that it came from itself
+        while at is not None and at.relation == "rotation" and at.name not in seen:
+            seen.add(at.name)
             at = self.store.session(at.parent)
             said = self.store.recall(at.name, _NAMED) if at else None
             if said is not None:

@@ -32,7 +32,7 @@ class Weighed(NamedTuple):
     number: int
     uid: str
     versions: int
-    """How many versions it says it has; the last is current."""
+    """How many versions it says it has, the last is current; one more than there are, if it says still more."""
     large: bool
     """Whether strings of it are kept outside it."""
 

@@ -370,7 +370,7 @@ def next_texts(
 
     condition, values = _condition(where)
     rows = sql.execute(
-        f"SELECT m.id, m.version FROM messages m WHERE m.id < ?{condition} ORDER BY m.id DESC LIMIT ?",
+        f"SELECT m.id, {log_tables.VERSIONS} FROM messages m WHERE m.id < ?{condition} ORDER BY m.id DESC LIMIT ?",
         [before, *values, limit],
     ).fetchall()
     wanted = [(number, version) for number, newest in rows for version in range(newest, 0, -1)]

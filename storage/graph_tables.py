@@ -151,7 +151,11 @@ def over(sql: sqlite3.Connection, messages: Sequence[int]) -> dict[int, str]:
 
 
 def stands_for(sql: sqlite3.Connection, uid: str) -> list[tuple[int, int]]:
-    """(message, version) pairs under a node, in order: a walk from left to right."""
+    """(message, version) pairs under a node, in order: a walk from left to right.
+
+    A node's sources are stored before it. An edge that leads elsewhere is damaged and may close a
+    circle; it is left out here, and named by ``verify``.
+    """
     row = sql.execute("SELECT id FROM nodes WHERE uid = ?", [pack_uid(uid)]).fetchone()
     result: list[tuple[int, int]] = []
     stack = [row[0]] if row else []
@@ -163,7 +167,9 @@ def stands_for(sql: sqlite3.Connection, uid: str) -> list[tuple[int, int]]:
                 result.append((message, version))
             continue
         edges = sql.execute(
-            "SELECT message, version, source FROM edges WHERE node = ? ORDER BY place DESC", [node]
+            "SELECT message, version, source FROM edges"
+            " WHERE node = ? AND (source IS NULL OR source < node) ORDER BY place DESC",
+            [node],
         )
         pending.extend(edges.fetchall())
     return result

@@ -21,6 +21,7 @@ from .uids import pack_uid, prefix_range, unpack_uid
 
 __all__ = [
     "INSERT_ENTRY",
+    "VERSIONS",
     "append",
     "counts",
     "entries",
@@ -48,6 +49,12 @@ _ENTRY = (
 _INSERT_MESSAGE = "INSERT INTO messages VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_ENTRY = "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, 0, lcm_seal(?1, ?2, ?3, ?4, 0))"
 """Takes line, order key, message, turn."""
+VERSIONS = (
+    "CASE version WHEN 1 THEN 1 ELSE"
+    " min(version, 2 + (SELECT count(*) FROM versions v WHERE v.message = m.id)) END"
+)
+"""How many versions of message ``m`` to ask for: as many as it says that it has. A number that was damaged
+may be anything; of those that are not there one is enough, for it is found missing."""
 _CHUNK = 500
 
 
@@ -241,17 +248,13 @@ def _whole(sql: sqlite3.Connection, body: bytes, refs: str | None, name: str) ->
 def next_messages(
     sql: sqlite3.Connection, line: int | None, after: int, limit: int
 ) -> list[tuple[int, int]]:
-    """(number, number of its newest version) of the messages that follow *after* in number."""
-    if line is None:
-        rows = sql.execute(
-            "SELECT id, version FROM messages WHERE id > ? ORDER BY id LIMIT ?", [after, limit]
-        )
-    else:
-        rows = sql.execute(
-            "SELECT id, version FROM messages WHERE id > ? AND EXISTS"
-            " (SELECT 1 FROM entries WHERE message = id AND line = ?) ORDER BY id LIMIT ?",
-            [after, line, limit],
-        )
+    """(number, how many versions it has: see ``VERSIONS``) of the messages that follow *after* in number."""
+    there = "EXISTS (SELECT 1 FROM entries WHERE message = m.id AND line = ?)"
+    where, values = ("", []) if line is None else (f" AND {there}", [line])
+    rows = sql.execute(
+        f"SELECT id, {VERSIONS} FROM messages m WHERE id > ?{where} ORDER BY id LIMIT ?",
+        [after, *values, limit],
+    )
     return rows.fetchall()
 
 

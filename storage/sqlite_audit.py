@@ -13,6 +13,7 @@ from .archive import RETURNED
 from .audit import Place, Weighed
 from .connection import Connection
 from .errors import StoreError
+from .log_tables import VERSIONS
 from .records import Fault
 from .seals import CALL
 from .uids import unpack_uid
@@ -119,7 +120,7 @@ class SqliteAudit:
         """By number."""
         with self._connection.reading() as sql:
             rows = sql.execute(
-                "SELECT id, uid, version, refs IS NOT NULL FROM messages WHERE id > ? ORDER BY id LIMIT ?",
+                f"SELECT id, uid, {VERSIONS}, refs IS NOT NULL FROM messages m WHERE id > ? ORDER BY id LIMIT ?",
                 [after, limit],
             ).fetchall()
         return [

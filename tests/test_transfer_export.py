@@ -188,11 +188,18 @@ def test_one_session_or_all(call, database):
     assert (1, "", True) == (code, out, "third" in err)
 
 
-@pytest.mark.parametrize("form", ["jsonl", "markdown"])
-def test_a_damaged_message_is_named_and_the_rest_comes(call, database, tmp_path, form):
+@pytest.mark.parametrize(
+    ("form", "change"),
+    [
+        ("jsonl", "body = x'7b7d'"),
+        ("markdown", "body = x'7b7d'"),
+        ("jsonl", "version = 1 << 40"),  # more than anyone could count
+    ],
+)
+def test_a_damaged_message_is_named_and_the_rest_comes(call, database, tmp_path, form, change):
     """Exit code 1, the uid, and every other message in the file; what comes in from it is proved."""
     with closing(sqlite3.connect(database)) as sql:
-        sql.execute("UPDATE messages SET body = x'7b7d' WHERE id = 25")
+        sql.execute(f"UPDATE messages SET {change} WHERE id = 25")  # noqa: S608 - one of those above
         sql.commit()
     target = tmp_path / "out"
     code, out, _ = call("export", "--db", database, "--format", form, "--out", target, "--json")

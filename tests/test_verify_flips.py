@@ -7,11 +7,13 @@ from __future__ import annotations
 import random
 import sqlite3
 import struct
-from contextlib import closing
+import tracemalloc
+from contextlib import closing, contextmanager
 
 import pytest
 from lcm.console.verify import verify
 from lcm.storage import open_store
+from lcm.storage.errors import StoreDamaged
 from lcm.storage.forget import Stone
 from lcm.storage.migrations import TABLES
 from talking import engine_on, rows_of, talk
@@ -135,7 +137,7 @@ def test_a_changed_bit_of_every_column_is_found(path, flip):
     assert unflipped == []
 
 
-@pytest.mark.parametrize("flips", [100, pytest.param(600, marks=pytest.mark.long)])
+@pytest.mark.parametrize("flips", [100, pytest.param(6000, marks=pytest.mark.long)])
 def test_a_changed_bit_of_any_cell_is_found(path, flip, flips):
     """Any bit of any byte of any cell, drawn by lot from all tables alike."""
     dice = random.Random(11)
@@ -148,3 +150,73 @@ def test_a_changed_bit_of_any_cell_is_found(path, flip, flips):
         if report is not None and report.good:
             missed.append((table, column, place))
     assert missed == []
+
+
+@contextmanager
+def megabytes(most):
+    """Fail if more than that is held at any time inside the block."""
+    tracemalloc.start()
+    try:
+        yield
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < most * 2**20, f"{peak >> 20} MB"
+
+
+FAR = 1 << 40
+
+
+@pytest.mark.parametrize("place", [0, 16, 31], ids=["first", "between", "last"])
+def test_a_damaged_number_of_versions_is_found_without_counting_to_it(path, flip, place):
+    """A message says that it has a million million versions; nobody makes a list of them."""
+    with megabytes(10):
+        report = flip("messages", "version", place, lambda value: value | FAR)
+    said = {finding.what for finding in report.failures if finding.kind == "message"}
+    assert "has other versions than it says" in said
+    assert len(report.failures) < 10
+
+
+def test_a_damaged_number_of_versions_is_an_error_to_who_reads_all_of_them(path):
+    """Exports, searches and a new index stop at the first version that is not there."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as sql, megabytes(10):
+        sql.execute(f"UPDATE messages SET version = version | {FAR} WHERE id = 3")
+        try:
+            with closing(open_store(path, create=False)) as store:
+                with pytest.raises(StoreDamaged, match=r"^Version 1 of message .* is missing"):
+                    list(store.stream())
+                with pytest.raises(StoreDamaged, match=r"^Version \d of message .* is missing"):
+                    store.reindex()
+        finally:
+            sql.execute(f"UPDATE messages SET version = version & ~{FAR} WHERE id = 3")
+
+
+def test_an_edge_that_closes_a_circle_is_found_and_walked_once(path, flip):
+    """A source that leads back up: no walk down goes round in it, each edge of a node in turn."""
+    with closing(sqlite3.connect(path)) as sql:
+        (count,) = sql.execute("SELECT count(source) FROM edges").fetchone()
+        (newest,) = sql.execute("SELECT max(id) FROM nodes").fetchone()
+    assert count > 3
+    for place in range(count):
+        with megabytes(10):
+            report = flip("edges", "source", place, lambda _: newest)
+        said = {finding.what for finding in report.failures if finding.kind == "node"}
+        assert "it has a source that was made after it" in said
+
+
+def test_what_stands_under_a_node_in_a_circle_comes_to_an_end(path):
+    """The walk that every door uses."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as sql:
+        node, place, source = sql.execute(
+            "SELECT node, place, source FROM edges WHERE source NOTNULL ORDER BY node LIMIT 1"
+        ).fetchone()
+        (uid,) = sql.execute("SELECT lower(hex(uid)) FROM nodes WHERE id = ?", [node]).fetchone()
+        turned = "UPDATE edges SET source = ? WHERE node = ? AND place = ?"
+        sql.execute(turned, [node, node, place])
+        try:
+            with megabytes(10), closing(open_store(path, create=False)) as store:
+                left = store.stands_for(uid)
+        finally:
+            sql.execute(turned, [source, node, place])
+    with closing(open_store(path, create=False)) as store:
+        assert set(left) < set(store.stands_for(uid))
