@@ -1,4 +1,4 @@
-"""``python -m benchmarks [ingest|turn|compress|memory|verify|all]``, in the clone."""
+"""``python -m benchmarks [ingest|turn|compress|memory|verify|all]`` or ``replay``, in the clone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from .clock import Figure
 from .compaction import compress
 from .memory import memory
+from .replay.run import main as replay
 from .report import as_json, machine, table
 from .speed import ingest, turns
 from .verification import verify
@@ -29,7 +30,10 @@ _SIZES = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write the table to standard output; 0 whatever the figures are."""
-    asked = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["replay"]:  # figures of another kind, and options of its own
+        return replay(given[1:])
+    asked = _parser().parse_args(given)
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="lcm-benchmarks-", dir=asked.folder) as folder:
         for group in _SIZES if asked.group == "all" else (asked.group,):
@@ -57,7 +61,9 @@ def _measure(group: str, folder: Path, asked: argparse.Namespace) -> list[Figure
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, epilog="replay --help says what it takes"
+    )
     parser.add_argument("group", nargs="?", choices=[*_SIZES, "all"], default="all")
     parser.add_argument("--sizes", type=_sizes, help="messages, separated by commas")
     parser.add_argument(
