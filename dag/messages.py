@@ -67,6 +67,7 @@ _EXACT_BYTES = 4
 _ROW_TOKENS = 8
 _PLAIN = bytes(_EXACT_BYTES)
 _ROLES = frozenset({"user", "assistant", "tool"})
+_ROLE_BYTES = {role: role.encode() + b"\0" for role in _ROLES}
 
 _SYNTHETIC = re.compile(r"_\w*_synthetic\Z")
 _VERSION_8 = re.compile(r"[0-9a-f]{12}8[0-9a-f]{3}[89ab][0-9a-f]{15}\Z")
@@ -179,14 +180,14 @@ def key_of(row: Row) -> bytes:
     both: the same to the letter. Reasoning, timestamps and the like do not
     count, for hosts drop them when they restore a message.
     """
-    content = row.get("content")
-    plain = isinstance(content, str)
+    content, role = row.get("content"), row.get("role")
+    known = _ROLE_BYTES.get(role) if isinstance(role, str) else None
     text = content if isinstance(content, str) else content_text(content)
     data = canon.pack_text(text)
     words = _words(text, data)
-    parts = [canon.pack_text(canon.plain_text(row.get("role"))), b"\0", words]
+    parts = [known or canon.pack_text(canon.plain_text(role)) + b"\0", words]
     exact = b"" if data == words else data
-    if not plain and content is not None:
+    if content is not text and content is not None:
         media = media_of(row)
         parts += [b"\1", canon.encode(media) if media else b""]
         exact += canon.encode(content)

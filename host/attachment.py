@@ -194,7 +194,7 @@ class Attachment:
             return IngestReport()
         ledger, report = self._ingested(rows, session_id)
         if report.new:
-            self._spills.fetch(ledger, rows, self._where())
+            self._spills.fetch(ledger, rows, self._where)
         if ledger.store is self.traceless.store():
             self.traceless.saw(session_id, self.open().trace(session_id) or FORGOTTEN, rows)
         else:
@@ -209,7 +209,7 @@ class Attachment:
         """
         ledger = self.ledger(session_id, rows)
         report, binding = ledger.bind(rows)
-        if report.new and self._spills.fetch(ledger, rows, self._where()):
+        if report.new and self._spills.fetch(ledger, rows, self._where):
             _, binding = ledger.bind(rows)
         return ledger, binding
 

@@ -17,7 +17,7 @@ import re
 import stat
 import tempfile
 import time as clock
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,8 +46,10 @@ class Spills:
     def __init__(self) -> None:
         self._looked_for: set[int] = set()
 
-    def fetch(self, ledger: Ledger, rows: Sequence[Any], home: Path) -> bool:
+    def fetch(self, ledger: Ledger, rows: Sequence[Any], home: Callable[[], Path]) -> bool:
         """Keep what was taken out of *rows*, which the ledger has stored; True if there was something.
+
+        *home* is asked only where a row has such a note: most turns have none.
 
         Raises:
             StoreError: nothing of it was stored.
@@ -55,7 +57,10 @@ class Spills:
         # A note was looked at with the row that it came in.
         unseen = range(ledger.bound_from, len(rows))
         places = [n for n in unseen if self._is_news(rows[n])]
-        found = {n: whole for n in places if (whole := _whole(rows[n], home))}
+        if not places:
+            return False
+        folder = home()
+        found = {n: whole for n in places if (whole := _whole(rows[n], folder))}
         if found:  # for the ledger it is one more list, with another edition of known messages
             ledger.ingest([found.get(n, row) for n, row in enumerate(rows)])
         return bool(found)

@@ -175,10 +175,11 @@ def decode(body: bytes) -> Any:
 
 def digest(*parts: bytes) -> bytes:
     """Return 16 bytes of BLAKE2b over *parts*, each preceded by its length."""
-    pieces: list[bytes] = []
-    for part in parts:
-        pieces += len(part).to_bytes(8, "big"), part
-    return blake2b(b"".join(pieces), digest_size=DIGEST_BYTES).digest()
+    if len(parts) == 1:  # nearly always
+        whole = len(parts[0]).to_bytes(8, "big") + parts[0]
+    else:
+        whole = b"".join([piece for part in parts for piece in (len(part).to_bytes(8, "big"), part)])
+    return blake2b(whole, digest_size=DIGEST_BYTES).digest()
 
 
 def pack_text(text: str) -> bytes:
