@@ -1,18 +1,20 @@
-"""The floor: the least that a script does for the same durable result.
+"""The floor: a script that does the same work without the plugin's reasons.
 
-One table with role, canonical JSON and digest; a contentless FTS5 index with
-the tokenizer, journal mode and synchronous level of the plugin. It recognises
-nothing, orders nothing, takes nothing back; what the plugin costs above it is
-the price of those. Its own checkpoints are SQLite's.
+Each message as canonical JSON under a uid of its own, with role, time and digest; its place and turn in
+its session; a contentless FTS5 index with the tokenizer, journal mode and synchronous level of the
+plugin. It recognises nothing, seals nothing, takes nothing back; what the plugin costs above it is the
+price of those. Its own checkpoints are SQLite's.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
+from time import time
 
 from .work import Row
 
@@ -21,13 +23,19 @@ __all__ = ["Bare"]
 _TABLES = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
-CREATE TABLE messages (id INTEGER PRIMARY KEY, role TEXT, body TEXT, digest BLOB);
+CREATE TABLE messages (
+    id INTEGER PRIMARY KEY, uid BLOB UNIQUE, role TEXT, time REAL, body TEXT, digest BLOB);
+CREATE TABLE places (
+    session TEXT, place INTEGER, message INTEGER, turn INTEGER,
+    PRIMARY KEY (session, place)) WITHOUT ROWID;
+CREATE INDEX places_by_message ON places (message);
 CREATE VIRTUAL TABLE words USING fts5(
     text, content='', tokenize='porter unicode61 remove_diacritics 2');
 CREATE TABLE nodes (id INTEGER PRIMARY KEY, texts TEXT, first INTEGER, last INTEGER);
 CREATE VIRTUAL TABLE node_words USING fts5(
     text, content='', tokenize='porter unicode61 remove_diacritics 2');
 """
+_SESSION = "bulk"
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
@@ -37,7 +45,7 @@ class Bare:
     def __init__(self, path: Path) -> None:
         self._sql = sqlite3.connect(path, isolation_level=None)
         self._sql.executescript(_TABLES)
-        self._last = 0
+        self._last = self._turn = 0
 
     def add(self, rows: Sequence[Row]) -> None:
         """Store *rows* in one transaction."""
@@ -46,12 +54,17 @@ class Bare:
         self._last += len(rows)
         self._sql.execute("BEGIN IMMEDIATE")
         self._sql.executemany(
-            "INSERT INTO messages VALUES (?, ?, ?, ?)",
+            "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?)",
             [
-                (number, row["role"], body, blake2b(body.encode(), digest_size=16).digest())
+                (number, os.urandom(16), row["role"], time(), body, _digest(body))
                 for number, (row, body) in enumerate(zip(rows, bodies, strict=True), first)
             ],
         )
+        placed = []
+        for number, row in enumerate(rows, first):
+            self._turn += row["role"] == "user"
+            placed.append((_SESSION, number, number, self._turn))
+        self._sql.executemany("INSERT INTO places VALUES (?, ?, ?, ?)", placed)
         self._sql.executemany(
             "INSERT INTO words (rowid, text) VALUES (?, ?)",
             [(number, _words(row)) for number, row in enumerate(rows, first)],
@@ -83,6 +96,10 @@ class Bare:
     def close(self) -> None:
         """Let go of the file."""
         self._sql.close()
+
+
+def _digest(body: str) -> bytes:
+    return blake2b(body.encode(), digest_size=16).digest()
 
 
 def _words(row: Row) -> str:

@@ -185,6 +185,8 @@ def _plain(row: Any) -> Any:
 
 #: Levels of nesting that are copied the fast way; hosts nest a message less deep.
 _COPIED = 8
+#: Types of values of which a copy of the dict is copy enough.
+_FLAT = frozenset({str, int, float, bool, type(None)})
 
 
 def _copy(value: Any, depth: int = 0) -> Any:
@@ -193,6 +195,8 @@ def _copy(value: Any, depth: int = 0) -> Any:
         return _deep_copy(value)
     if type(value) is dict:
         made: Any = value.copy()
+        if _FLAT.issuperset(map(type, value.values())):  # most rows
+            return made
         items: Iterable[tuple[Any, Any]] = value.items()
     elif isinstance(value, dict):
         made, items = dict(value), value.items()

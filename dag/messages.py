@@ -57,6 +57,9 @@ BOOKKEEPING = frozenset(
     }
 )
 
+#: Fields of nearly all rows, which providers know too; none of them is a host's own note.
+_USUAL = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
+
 #: Roles that are not part of the conversation.
 _SYSTEM_ROLES = frozenset({"system", "developer"})
 
@@ -104,13 +107,15 @@ def _synthetic(row: Row) -> bool:
     A flag stays on the row when a real message is merged behind it; such a
     row says so in ``_absorbed_message_uids`` or ``_merged_turn_prefix``.
     """
-    if row.get("_absorbed_message_uids") or row.get("_merged_turn_prefix"):
-        return False
-    return is_flagged(row)
+    return is_flagged(row) and not (
+        row.get("_absorbed_message_uids") or row.get("_merged_turn_prefix")
+    )
 
 
 def is_flagged(row: Row) -> bool:
     """Whether the host wrote the row, or a part of it, in the user's name."""
+    if row.keys() <= _USUAL:
+        return False
     return any(value and _SYNTHETIC.match(str(key)) for key, value in row.items())
 
 

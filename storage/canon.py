@@ -178,7 +178,9 @@ def digest(*parts: bytes) -> bytes:
     if len(parts) == 1:  # nearly always
         whole = len(parts[0]).to_bytes(8, "big") + parts[0]
     else:
-        whole = b"".join([piece for part in parts for piece in (len(part).to_bytes(8, "big"), part)])
+        whole = b"".join(
+            [piece for part in parts for piece in (len(part).to_bytes(8, "big"), part)]
+        )
     return blake2b(whole, digest_size=DIGEST_BYTES).digest()
 
 
