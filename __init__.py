@@ -8,9 +8,53 @@ that listing plugins costs nothing and a missing dependency can be named.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["LCMEngine", "register"]
+if TYPE_CHECKING:
+    from .dag.compactor import Compaction, CompactionContext, run_compactor, run_compactor_async
+    from .dag.llm_compactor import LlmCompactor
+    from .dag.plan import CompactionPlan, CompactionSplit, split_at_user_turn
+    from .dag.prompts import summary_messages
+    from .dag.store_compactor import StoreCompactor
+    from .dag.summarizer import Reply, SummaryRequest
+    from .dag.usage import Usage
+    from .host.engine import LCMEngine
+
+__all__ = [
+    "Compaction",
+    "CompactionContext",
+    "CompactionPlan",
+    "CompactionSplit",
+    "LCMEngine",
+    "LlmCompactor",
+    "Reply",
+    "StoreCompactor",
+    "SummaryRequest",
+    "Usage",
+    "register",
+    "run_compactor",
+    "run_compactor_async",
+    "split_at_user_turn",
+    "summary_messages",
+]
+
+#: What else can be asked of the package, and where it is: imported when someone asks.
+_PLACES = {
+    "LCMEngine": "host.engine",
+    "Compaction": "dag.compactor",
+    "CompactionContext": "dag.compactor",
+    "CompactionPlan": "dag.plan",
+    "CompactionSplit": "dag.plan",
+    "LlmCompactor": "dag.llm_compactor",
+    "Reply": "dag.summarizer",
+    "StoreCompactor": "dag.store_compactor",
+    "SummaryRequest": "dag.summarizer",
+    "Usage": "dag.usage",
+    "run_compactor": "dag.compactor",
+    "run_compactor_async": "dag.compactor",
+    "split_at_user_turn": "dag.plan",
+    "summary_messages": "dag.prompts",
+}
 
 _NEEDED = {
     "networkx": "networkx",
@@ -69,9 +113,9 @@ def _missing() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """``LCMEngine``, imported when someone asks for it."""
-    if name == "LCMEngine":
-        from .host.engine import LCMEngine
+    """The engine, and what other loops than Hermes need."""
+    if name in _PLACES:
+        from importlib import import_module
 
-        return LCMEngine
+        return getattr(import_module(f".{_PLACES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
