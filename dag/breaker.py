@@ -32,6 +32,17 @@ class Breaker:
         self._last = ""
         self._rest = _REST
         self._until = 0.0
+        self._room: int | None = None
+
+    @property
+    def room(self) -> int | None:
+        """Tokens of a source that it may be able to read; None while it has never said that one is too long."""
+        return self._room
+
+    def overflowed(self, shorter: int) -> None:
+        """A source was too long for it; the next ones have at most *shorter* tokens, in parts if need be."""
+        with self._mutex:
+            self._room = shorter if self._room is None else min(self._room, shorter)
 
     @property
     def reason(self) -> str:
@@ -43,9 +54,9 @@ class Breaker:
         return max(self._until - self._now(), 0.0)
 
     def wake(self) -> None:
-        """Let the next call through, however long the rest was to be: a person asks for it."""
+        """Let the next call through, however long the rest was to be, and of any length: a person asks for it."""
         with self._mutex:
-            self._until = 0.0
+            self._until, self._room = 0.0, None
 
     def note(self, failure: str = "") -> None:
         """A call has ended; *failure*: why it gave no summary, empty if it did."""

@@ -123,13 +123,12 @@ class _Work:
         self.versions = {each.bound.messages[0]: each.bound.version for each in exact}
         self.clean = Cleaner(request.redact, eraser(stones)).text
         if request.force:
-            request.breaker.wake()
+            for route in request.routes:
+                route.breaker.wake()
         voice = Voice(
-            request.summarizer,
-            request.trusted,
+            request.routes,
             self.clean(request.focus),
             self.clean(request.memory),
-            request.breaker,
             request.seconds,
             self.clean,
             stones,

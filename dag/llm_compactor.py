@@ -150,7 +150,7 @@ class LlmCompactor:
             error if isinstance(error, NoSummary) else type(error).__name__
         )  # not in its own words
         _log.warning("sentences were extracted in place of a summary: %s", said)
-        extract = summarize(task.request, None, trusted=True).text
+        extract = summarize(task.request, ()).text
         return self._made(task, extract, usage, degraded=True)
 
     def _made(self, task: _Task, summary: str, usage: Any, *, degraded: bool) -> CompactionPlan:

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ..storage.errors import StoreForgotten
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Node
-from .breaker import Breaker
 from .nodes import Item, node_of, source_key
 from .patience import Patience
 from .redact import Redact
-from .summarizer import Summarizer, Summary, SummaryRequest, summarize
+from .summarizer import Route, Summary, SummaryRequest, summarize
 from .tokens import count_text
 
 __all__ = ["Maker", "Voice"]
@@ -41,14 +40,10 @@ _BATCH = 64
 class Voice:
     """Who summarises, and with what in mind."""
 
-    summarizer: Summarizer | None = None
-    """None: sentences are extracted."""
-    trusted: bool = False
-    """Whether it is the caller's own function, and no model."""
+    routes: Sequence[Route] = ()
+    """Whom to ask, in this order; without any, sentences are extracted."""
     focus: str = ""
     memory: str = ""
-    breaker: Breaker = field(default_factory=Breaker)
-    """Of the summariser's route."""
     seconds: float = PASS_SECONDS
     """What a pass may spend on it."""
     clean: Redact = str
@@ -123,13 +118,7 @@ class Maker:
             wanted += [level for level in self._levels if level > most][:1]
         asked = SummaryRequest(text, most, tuple(wanted), self._voice.focus, self._voice.memory)
         voice = self._voice
-        summary = summarize(
-            asked,
-            voice.summarizer,
-            trusted=voice.trusted,
-            breaker=voice.breaker,
-            patience=self._patience,
-        )
+        summary = summarize(asked, voice.routes, self._patience)
         return _cleaned(summary, voice.clean)
 
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..storage.records import Node, Pass
-from .breaker import Breaker
 from .maker import PASS_SECONDS
 from .redact import Redact
 from .settings import Settings
-from .summarizer import Summarizer
+from .summarizer import Route
 
 __all__ = ["Outcome", "PassRequest"]
 
@@ -30,13 +29,10 @@ class PassRequest:
     force: bool
     stamp: bool
     """Whether our rows carry ``message_uid``: only where the host keeps it off the wire."""
-    summarizer: Summarizer | None = None
-    trusted: bool = False
-    """Whether the summariser is the caller's own function, and no model."""
+    routes: Sequence[Route] = ()
+    """Whom to ask for a summary, in this order; without any, sentences are extracted."""
     focus: str = ""
     memory: str = ""
-    breaker: Breaker = field(default_factory=Breaker)
-    """Of the summariser's route."""
     seconds: float = PASS_SECONDS
     """What the pass may spend on the summariser."""
     redact: Redact | None = None

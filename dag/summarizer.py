@@ -3,7 +3,8 @@
 Summarising may fail; compaction may not. So whatever a summariser gives back, a :class:`Summary`
 comes out: its own text where that is one, else sentences extracted from the source, marked as
 degraded so that they can be summarised again later. The ladder: the whole; where that is too long,
-late or no summary, its halves; where they are none either, the extract. No rung is tried twice.
+late or no summary, its halves; where they are none either, the next model; in the end the extract.
+No rung is tried twice.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 import logging
 import re
 import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from .breaker import Breaker
@@ -21,7 +22,7 @@ from .patience import Patience
 from .replies import Draft, Rejected, Reply, is_too_long, read, without_surrogates
 from .tokens import clip, count_text
 
-__all__ = ["Reply", "Summarizer", "Summary", "SummaryRequest", "summarize"]
+__all__ = ["Reply", "Route", "Summarizer", "Summary", "SummaryRequest", "summarize"]
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +35,9 @@ _PROMPT_TOKENS: Final = 1000  #: what the prompt takes of a summariser's window,
 _HALVINGS: Final = 3  #: how often a source is halved that is too long for its summariser
 _HALVED: Final = 400  #: tokens; a smaller source is not worth a second call
 
+#: Where a person speaks in a source, see :mod:`.source_text`.
+_TURN: Final = re.compile(r"^(?=user(?: \([^\n)]{0,80}\))?: )", re.MULTILINE)
+_BLANK_LINE: Final = re.compile(r"(?<=\n\n)")
 _SPEAKER: Final = re.compile(r"^(?:user|assistant|tool|system)[^:\n]{0,40}:\s*", re.IGNORECASE)
 
 
@@ -70,15 +74,26 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class _Route:
-    """Who is asked, and under which terms."""
+class Route:
+    """Who is asked for a summary, and under which terms."""
 
     call: Summarizer
     trusted: bool
-    breaker: Breaker
-    patience: Patience | None
+    """Whether it is the caller's own function, whose every text that is not blank and smaller than its
+    source is the summary; otherwise a model, whose answer is judged first."""
+    breaker: Breaker = field(default_factory=Breaker)
+    window: int | None = None
+    """Tokens that it can read; None: not known before it has said that a source is too long."""
 
-    def ask(self, request: SummaryRequest) -> Draft:
+    def room(self, answer: int) -> int | None:
+        """Tokens of a source that it can read and give *answer* tokens for; None: any, as far as we know."""
+        known = self.breaker.room
+        if self.window is None:
+            return known
+        stated = max(self.window - _PROMPT_TOKENS - answer, self.window // 2, _LEAST)
+        return stated if known is None else min(stated, known)
+
+    def ask(self, request: SummaryRequest, patience: Patience | None) -> Draft:
         """What one call brings.
 
         Raises:
@@ -86,12 +101,12 @@ class _Route:
         """
         if self.breaker.rests():
             raise Rejected(self.breaker.reason, smaller=False, spent=False)
-        if self.patience is not None:
-            request = replace(request, seconds=self.patience.for_a_call())
+        if patience is not None:
+            request = replace(request, seconds=patience.for_a_call())
             if not request.seconds:
                 raise Rejected("no time left for a summariser", smaller=False, spent=False)
         try:
-            return read(self._answer(request), trusted=self.trusted)
+            return read(self._answer(request, patience), trusted=self.trusted)
         except Rejected:
             raise
         except Exception as error:
@@ -100,11 +115,11 @@ class _Route:
             reason = f"summariser failed: {type(error).__name__}"
             raise Rejected(reason, too_long=long, smaller=late or long) from error
 
-    def _answer(self, request: SummaryRequest) -> object:
+    def _answer(self, request: SummaryRequest, patience: Patience | None) -> object:
         """A model's call the host itself ends, in the thread that it watches."""
-        if not self.trusted or self.patience is None or request.seconds is None:
+        if not self.trusted or patience is None or request.seconds is None:
             return self.call(request)
-        return self.patience.within(request.seconds, lambda: self.call(request))
+        return patience.within(request.seconds, lambda: self.call(request))
 
     @staticmethod
     def _log(error: Exception) -> None:
@@ -114,21 +129,13 @@ class _Route:
 
 
 def summarize(
-    request: SummaryRequest,
-    summarizer: Summarizer | None,
-    *,
-    trusted: bool,
-    window_tokens: int | None = None,
-    breaker: Breaker | None = None,
-    patience: Patience | None = None,
+    request: SummaryRequest, routes: Sequence[Route], patience: Patience | None = None
 ) -> Summary:
-    """Summarise *request* by calls of *summarizer*, or by extraction where they give nothing.
+    """Summarise *request* by the first of *routes* that can, or by extraction where none can.
 
-    *trusted*: the caller's own function, whose every text that is not blank and smaller than its
-    source is the summary; otherwise a model, whose answer is judged first. *window_tokens*: what
-    the summariser can read; a longer source is summarised in parts, one call each. *breaker*: of
-    the summariser's route. *patience*: how long to wait for it. Without a summariser the extract is
-    made at once.
+    A source that is longer than a route can read is summarised in parts, cut at turns where that is
+    possible, one call each. *patience*: how long to wait in all. Without a route the extract is made
+    at once.
 
     Never raises an ``Exception``; what is none (a cancelled call, an interrupt) passes through. A
     blank source calls nobody and gives blank texts.
@@ -141,45 +148,54 @@ def summarize(
     )
     if not request.text.strip():
         return _compose(request, Draft({}), "", "the source is blank")
-    if summarizer is None:
+    if not routes:
         return _extracted(request, "no summariser")
-    route = _Route(summarizer, trusted, breaker or Breaker(), patience)
-    if window_tokens is not None:
-        room = max(window_tokens - _PROMPT_TOKENS - request.max_tokens, window_tokens // 2, _LEAST)
-        parts = _parts(request.text, room)
+    return _laddered(request, routes, patience)
+
+
+def _laddered(
+    request: SummaryRequest, routes: Sequence[Route], patience: Patience | None
+) -> Summary:
+    """Down the ladder: of each route the whole, its halves; then the extract."""
+    reasons: dict[str, None] = {}
+    for n, route in enumerate(routes):
+        room = route.room(request.max_tokens)
+        parts = [] if room is None or route.breaker.rests() else _parts(request.text, room)
         if len(parts) > 1:
-            return _joined(request, [_laddered(part, route) for part in _shares(request, parts)])
-    return _laddered(request, route)
+            shares = _shares(request, parts)
+            return _joined(request, [_laddered(part, routes[n:], patience) for part in shares])
+        try:
+            return _written(request, route, patience, _HALVINGS)
+        except Rejected as rejected:
+            reasons[str(rejected)] = None
+    return _extracted(request, "; ".join(reasons))
 
 
-def _laddered(request: SummaryRequest, route: _Route) -> Summary:
-    """Down the ladder: the whole, its halves, the extract."""
-    try:
-        return _written(request, route, _HALVINGS)
-    except Rejected as rejected:
-        return _extracted(request, str(rejected))
-
-
-def _written(request: SummaryRequest, route: _Route, halvings: int) -> Summary:
-    """A summary by the summariser.
+def _written(
+    request: SummaryRequest, route: Route, patience: Patience | None, halvings: int
+) -> Summary:
+    """A summary by one route.
 
     Raises:
         Rejected: it gave none, of the whole nor of both halves.
     """
     try:
-        draft = route.ask(request)
+        draft = route.ask(request, patience)
         summary = _compose(request, draft, _top(request, draft), "")
     except Rejected as rejected:
         tokens = count_text(request.text)
+        shorter = tokens * 6 // 10
         halves = rejected.smaller and halvings > 0 and tokens >= _HALVED
-        if rejected.spent and not (halves and rejected.too_long):
+        if rejected.too_long and halves:
+            route.breaker.overflowed(shorter)
+        elif rejected.spent:
             route.breaker.note(str(rejected))
-        parts = _parts(request.text, tokens * 6 // 10) if halves else []
+        parts = _parts(request.text, shorter) if halves else []
         if not parts[1:]:
             raise
         left = halvings - 1 if rejected.too_long else 0
         try:
-            done = [_written(part, route, left) for part in _shares(request, parts)]
+            done = [_written(part, route, patience, left) for part in _shares(request, parts)]
         except Rejected:
             raise rejected from None  # why the whole gave none says more
         return _joined(request, done)
@@ -236,21 +252,28 @@ def _extracted(request: SummaryRequest, reason: str) -> Summary:
 
 
 def _parts(text: str, room: int) -> list[str]:
-    """Cut a text into parts of at most *room* tokens, at blank lines, else at lines."""
+    """Cut a text into parts of at most *room* tokens: where a person speaks, else at blank lines, else at lines."""
     parts: list[str] = []
     current: list[str] = []
     size, blank = 0, True  # of the current part; pieces apart never count less than joined
-    for block in re.split(r"(?<=\n\n)", text):
-        for piece in [block] if count_text(block) <= room else _lines(block, room):
-            tokens = count_text(piece)
-            if not blank and size + tokens > room:
-                size = count_text("".join(current))
-                if size + tokens > room:
-                    parts.append("".join(current))
-                    current, size, blank = [], 0, True
-            current.append(piece)
-            size, blank = size + tokens, blank and not piece.strip()
+    for piece in _pieces(text, room):
+        tokens = count_text(piece)
+        if not blank and size + tokens > room:
+            size = count_text("".join(current))
+            if size + tokens > room:
+                parts.append("".join(current))
+                current, size, blank = [], 0, True
+        current.append(piece)
+        size, blank = size + tokens, blank and not piece.strip()
     return parts if blank else [*parts, "".join(current)]
+
+
+def _pieces(text: str, room: int) -> Iterator[str]:
+    """*text* in the largest pieces that are within *room* tokens each."""
+    for turn in _TURN.split(text):
+        blocks = [turn] if count_text(turn) <= room else _BLANK_LINE.split(turn)
+        for block in filter(None, blocks):
+            yield from [block] if count_text(block) <= room else _lines(block, room)
 
 
 def _lines(block: str, room: int) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import hermes
-from .passes import route_of
+from .routes import names_of
 
 if TYPE_CHECKING:
     from .engine import LCMEngine
@@ -52,11 +52,11 @@ def _room(engine: LCMEngine) -> int:
 
 def _resting(engine: LCMEngine) -> list[str]:
     """What there is to say of a summariser that is left alone."""
-    breaker = engine._breakers.of(route_of(engine))
-    if not (seconds := breaker.rests()):
-        return []
+    breakers = [engine._breakers.of(name) for name in names_of(engine)]
     return [
         f"{breaker.reason} ({seconds:.0f} s). Sentences are extracted meanwhile; /compress asks it at once."
+        for breaker in breakers
+        if (seconds := breaker.rests())
     ]
 
 

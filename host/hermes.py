@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Parent",
+    "auxiliary",
     "compression_enabled",
     "config",
     "engine_selected",
@@ -200,16 +201,16 @@ def _branched_from(config: Any) -> Any:
     return found.get("_branched_from") if isinstance(found, Mapping) else None
 
 
-def _configured_timeout() -> float:
-    """Seconds that config.yaml gives a call for a compression; infinite if it says nothing."""
+def auxiliary(name: str) -> float | None:
+    """A number that config.yaml gives for the model that compresses; None if it says nothing."""
     section: Any = config()
-    for name in ("auxiliary", "compression", "timeout"):
-        section = section.get(name) if isinstance(section, Mapping) else None
+    for key in ("auxiliary", "compression", name):
+        section = section.get(key) if isinstance(section, Mapping) else None
     try:
-        seconds = float(section or math.inf)
+        number = float(section or 0)
     except (TypeError, ValueError):
-        return math.inf
-    return seconds if seconds > 0 else math.inf
+        return None
+    return number if number > 0 else None
 
 
 def model_summarizer(model: str) -> Summarizer | None:
@@ -227,7 +228,7 @@ def model_summarizer(model: str) -> Summarizer | None:
     def ask(request: SummaryRequest) -> Reply:
         wanted: dict[str, Any] = {"model": model} if model else {}
         if request.seconds is not None:
-            wanted["timeout"] = min(request.seconds, _configured_timeout())
+            wanted["timeout"] = min(request.seconds, auxiliary("timeout") or math.inf)
         response = call_llm(
             task="compression",
             messages=summary_messages(request),

@@ -6,13 +6,13 @@ import logging
 from typing import TYPE_CHECKING
 
 from . import hermes
+from .routes import routes_of
 
 if TYPE_CHECKING:
     from ..dag.compact import Outcome, PassRequest
-    from ..dag.summarizer import Summarizer
     from .engine import LCMEngine
 
-__all__ = ["note_outcome", "note_refusal", "request_for", "route_of"]
+__all__ = ["note_outcome", "note_refusal", "request_for"]
 
 #: Why a text was extracted where nobody was to be asked.
 _NO_FAILURE = frozenset({"no summariser", "the source is blank"})
@@ -33,30 +33,10 @@ def request_for(
         current_tokens=current_tokens,
         force=force,
         stamp=hermes.keeps_uids(),
-        summarizer=_summarizer(engine),
-        trusted=engine._summarizer is not None,
+        routes=routes_of(engine),
         focus=focus,
         memory=memory,
-        breaker=engine._breakers.of(route_of(engine)),
         redact=None if engine.settings.redact == "off" else hermes.redaction(),
-    )
-
-
-def _summarizer(engine: LCMEngine) -> Summarizer | None:
-    if engine._attachment.skips(engine._session_id):  # ignored: made to fit, shown to no model
-        return None
-    return engine._summarizer or hermes.model_summarizer(engine.settings.state_generation_model)
-
-
-def route_of(engine: LCMEngine) -> tuple[str, ...]:
-    """Which summariser *engine* asks: what the host resolves it from, so as far as we can tell."""
-    if engine._summarizer is not None:
-        return ("the caller's",)
-    return (
-        engine.settings.state_generation_model,
-        engine.provider,
-        engine.base_url,
-        engine.model,
     )
 
 

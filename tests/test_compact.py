@@ -6,6 +6,7 @@ import json
 import random
 
 import pytest
+from asking import route
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from lcm.dag.compact import PassRequest, compact
@@ -84,6 +85,8 @@ class Conversation:
     def compact(self, **changes):
         options = self.options | changes
         _, binding = self.ledger.bind(self.live)
+        if summarizer := options.pop("summarizer", None):
+            options["routes"] = [route(summarizer, trusted=options.pop("trusted", False))]
         request = PassRequest(
             options.pop("settings"), self.window, self.threshold, options.pop("current"), options.pop("force"),
             options.pop("stamp"), **options,

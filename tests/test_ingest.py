@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
+from asking import route
 from lcm.dag.compact import PassRequest, compact
 from lcm.dag.ingest import IngestReport, Ledger
 from lcm.dag.renderer import FILLER
@@ -73,6 +74,8 @@ def passed(ledger, rows, *, stamp=False, **kw):
     """*rows* after a pass that a window of 4,000 tokens forces."""
     _, binding = ledger.bind(rows)
     settings = kw.pop("settings", Settings())
+    if summarizer := kw.pop("summarizer", None):
+        kw["routes"] = (route(summarizer, trusted=kw.pop("trusted", False)),)
     request = PassRequest(
         settings, 4000, 3000, kw.pop("current", None), kw.pop("force", False), stamp, **kw
     )

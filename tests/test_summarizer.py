@@ -6,10 +6,11 @@ import json
 import time
 
 import pytest
+from asking import summary_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lcm.dag.prompts import summary_messages
-from lcm.dag.summarizer import Reply, SummaryRequest, summarize
+from lcm.dag.summarizer import Reply, SummaryRequest
 from lcm.dag.tokens import count_text
 
 LEVELS = (15, 50, 250, 1000)
@@ -62,7 +63,7 @@ def fails(error: BaseException):
 )
 def test_a_caller_is_taken_at_its_word(answer):
     """What ``summarizer=`` returns is the summary, whatever it quotes."""
-    summary = summarize(request(), say(answer), trusted=True)
+    summary = summary_of(request(), say(answer), trusted=True)
     assert summary.text == answer
     assert not summary.degraded and not summary.reason
 
@@ -72,7 +73,7 @@ def test_a_caller_is_taken_at_its_word(answer):
 def test_levels_topic_and_hints_are_read_from_json(fence, trusted):
     """The object that the prompt asks for brings its own sizes, bare or in a fence."""
     answer = fence.replace("{}", json.dumps(ANSWER))
-    summary = summarize(request(), say(answer), trusted=trusted)
+    summary = summary_of(request(), say(answer), trusted=trusted)
     assert dict(summary.texts) == {int(k): v.strip() for k, v in ANSWER["levels"].items()}
     assert [level for level, _ in summary.texts] == list(LEVELS)
     assert summary.topic == "Moving tables to the new server"
@@ -84,40 +85,40 @@ def test_levels_topic_and_hints_are_read_from_json(fence, trusted):
 def test_a_model_may_talk_around_its_json():
     """Small models announce what they do; the object in it counts."""
     answer = f"<think>Let me see {{x}}</think>\nHere you go:\n{json.dumps(ANSWER)}\nDone!"
-    summary = summarize(request(), say(Reply(answer, "stop")), trusted=False)
+    summary = summary_of(request(), say(Reply(answer, "stop")), trusted=False)
     assert summary.texts[0] == (15, "All tables were moved.")
 
 
 def test_sizes_that_did_not_come_are_extracted():
     """A text of one size gives all smaller ones, each within its size; it stays whole itself."""
     text = " ".join(f"Table_{n} went to host db-{n:02} without a loss." for n in range(30))
-    summary = summarize(request(), say(text), trusted=True)
+    summary = summary_of(request(), say(text), trusted=True)
     assert [level for level, _ in summary.texts] == list(LEVELS)
     assert summary.text == text
     for level, short in summary.texts[:-1]:
         assert 0 < count_text(short) <= level
         assert short.split(". ")[0] in text
     some = {"levels": {"250": ANSWER["levels"]["250"]}}
-    texts = dict(summarize(request(), say(json.dumps(some)), trusted=True).texts)
+    texts = dict(summary_of(request(), say(json.dumps(some)), trusted=True).texts)
     assert texts[250] == texts[1000] == ANSWER["levels"]["250"].strip()
     assert count_text(texts[15]) <= 15
 
 
 def test_sufficient_is_the_smallest_size_that_loses_nothing():
     """A short text is sufficient where it fits, whatever sizes were asked for."""
-    assert summarize(request(), say(GOOD), trusted=True).sufficient == 50
+    assert summary_of(request(), say(GOOD), trusted=True).sufficient == 50
     huge = json.dumps({**ANSWER, "sufficient_tokens": 9999})
-    assert summarize(request(), say(huge), trusted=True).sufficient == 1000
+    assert summary_of(request(), say(huge), trusted=True).sufficient == 1000
 
 
 def test_a_text_that_is_too_long_is_cut_at_a_sentence():
     """SUM-16: the cap holds by our own count, and the last sentence is whole."""
     text = "Table seven went to the new host. " * 20
-    summary = summarize(request(max_tokens=60), say(text), trusted=True)
+    summary = summary_of(request(max_tokens=60), say(text), trusted=True)
     assert count_text(summary.text) <= 60
     assert summary.text.endswith("host.") and not summary.degraded
     han = "\u8868\u5df2\u79fb\u52a8\u3002" * 500
-    summary = summarize(request(max_tokens=50), say(han), trusted=True)
+    summary = summary_of(request(max_tokens=50), say(han), trusted=True)
     assert count_text(summary.text) <= 50 and summary.text.endswith("\u3002")
     assert all(count_text(text) <= 50 for _, text in summary.texts)
 
@@ -126,7 +127,7 @@ def test_a_text_that_is_too_long_is_cut_at_a_sentence():
 @pytest.mark.parametrize("trusted", [True, False])
 def test_an_empty_answer_is_none(answer, trusted):
     """SUM-03: no empty node; the source speaks for itself."""
-    summary = summarize(request(), say(answer), trusted=trusted)
+    summary = summary_of(request(), say(answer), trusted=trusted)
     assert summary.degraded and summary.reason == "empty answer"
     assert summary.text and all(text.strip() for _, text in summary.texts)
 
@@ -161,7 +162,7 @@ def test_an_empty_answer_is_none(answer, trusted):
 )
 def test_what_is_no_summary_is_not_kept_as_one(answer):
     """SUM-02, SUM-05, SUM-10: errors, refusals, thoughts and stumps are answered by extraction."""
-    summary = summarize(request(), say(answer), trusted=False)
+    summary = summary_of(request(), say(answer), trusted=False)
     assert summary.degraded and summary.reason
     assert summary.text.startswith(("user: Step", "assistant: Step"))
 
@@ -179,7 +180,7 @@ def test_what_is_no_summary_is_not_kept_as_one(answer):
 )
 def test_a_summary_may_speak_of_errors(answer):
     """SUM-09: never rejected because of a word inside."""
-    summary = summarize(request(), say(Reply(answer, "stop")), trusted=False)
+    summary = summary_of(request(), say(Reply(answer, "stop")), trusted=False)
     assert summary.text == answer
     assert not summary.degraded
 
@@ -195,13 +196,13 @@ def test_a_summary_may_speak_of_errors(answer):
 )
 def test_thoughts_of_a_model_are_no_part_of_its_summary(answer):
     """SUM-10: what stands behind the thought is the answer."""
-    assert summarize(request(), say(answer), trusted=False).text == GOOD
+    assert summary_of(request(), say(answer), trusted=False).text == GOOD
 
 
 @pytest.mark.parametrize("trusted", [True, False])
 def test_what_is_not_smaller_is_no_summary(trusted):
     """A text as long as its source saves nothing."""
-    summary = summarize(request(max_tokens=9999), say(SOURCE), trusted=trusted)
+    summary = summary_of(request(max_tokens=9999), say(SOURCE), trusted=trusted)
     assert summary.reason == "not smaller than its source"
     assert count_text(summary.text) <= count_text(SOURCE) // 2
 
@@ -209,7 +210,7 @@ def test_what_is_not_smaller_is_no_summary(trusted):
 def test_a_failure_is_answered_by_extraction():
     """SUM-01, SUM-04: well below the source, marked, and silent about the error's own words."""
     error = ConnectionError("secret sk-123 refused")
-    summary = summarize(request(), fails(error), trusted=True)
+    summary = summary_of(request(), fails(error), trusted=True)
     assert summary.degraded
     assert summary.reason == "summariser failed: ConnectionError"
     assert count_text(summary.text) <= min(1000, count_text(SOURCE) // 2)
@@ -224,7 +225,7 @@ def test_a_cancelled_call_passes_through():
         pass
 
     with pytest.raises(AuxiliaryExplicitCancellationError):
-        summarize(request(), fails(AuxiliaryExplicitCancellationError()), trusted=True)
+        summary_of(request(), fails(AuxiliaryExplicitCancellationError()), trusted=True)
 
 
 @pytest.mark.parametrize(
@@ -244,31 +245,31 @@ def test_a_cancelled_call_passes_through():
 def test_no_answer_takes_long_to_judge(answer):
     """A small model that loops sends the same line for ever."""
     start = time.perf_counter()
-    summarize(request(text=SOURCE * 200), say(Reply(answer, "stop")), trusted=False)
+    summary_of(request(text=SOURCE * 200), say(Reply(answer, "stop")), trusted=False)
     assert time.perf_counter() - start < 3
 
 
 def test_without_a_summariser_the_extract_is_made_at_once():
     """An engine without a model still compacts."""
-    summary = summarize(request(focus="table_77"), None, trusted=False)
+    summary = summary_of(request(focus="table_77"), None, trusted=False)
     assert summary.degraded and summary.reason == "no summariser"
     assert "table_77" in summary.texts[1][1]
 
 
 def test_a_blank_source_calls_nobody():
     """SUM-14: what was not said must not be invented."""
-    summary = summarize(request(text=" \n"), fails(AssertionError()), trusted=True)
+    summary = summary_of(request(text=" \n"), fails(AssertionError()), trusted=True)
     assert summary.text == "" and summary.degraded and summary.hints == ()
 
 
 def test_nothing_is_asked_twice():
     """A summariser costs money: after a failure half of the source is tried, and then nobody asked."""
     calls = []
-    summarize(request(), lambda asked: calls.append(asked) or "", trusted=False)
+    summary_of(request(), lambda asked: calls.append(asked) or "", trusted=False)
     assert calls[0] == request()
     assert len(calls) == 2 and SOURCE.startswith(calls[1].text)
     assert len(SOURCE) * 0.4 < len(calls[1].text) < len(SOURCE) * 0.61
-    summarize(request(), lambda asked: calls.append(asked) or GOOD, trusted=False)
+    summary_of(request(), lambda asked: calls.append(asked) or GOOD, trusted=False)
     assert calls[2:] == [request()]
 
 
@@ -280,14 +281,14 @@ def test_a_source_larger_than_the_window_is_read_in_parts():
         calls.append(asked)
         return f"Part {len(calls)} moved tables. It went well."
 
-    summary = summarize(request(max_tokens=200), summarizer, trusted=True, window_tokens=2000)
+    summary = summary_of(request(max_tokens=200), summarizer, trusted=True, window=2000)
     assert len(calls) > 2
     assert "".join(asked.text for asked in calls) == SOURCE
     assert all(count_text(asked.text) <= 1000 for asked in calls)
     assert all(asked.text.endswith("\n") for asked in calls[:-1])
     assert summary.text.startswith("Part 1 ") and f"Part {len(calls)} " in summary.text
     assert not summary.degraded
-    whole = summarize(request(), say(GOOD), trusted=True, window_tokens=100_000)
+    whole = summary_of(request(), say(GOOD), trusted=True, window=100_000)
     assert whole.text == GOOD
 
 
@@ -297,7 +298,7 @@ def test_one_failed_part_marks_the_whole():
     def summarizer(asked: SummaryRequest) -> str:
         return "" if "Step 60 " in asked.text else "Part done."
 
-    summary = summarize(request(), summarizer, trusted=True, window_tokens=2000)
+    summary = summary_of(request(), summarizer, trusted=True, window=2000)
     assert summary.degraded and summary.reason == "empty answer"
 
 
@@ -315,7 +316,7 @@ TEXT = st.text(alphabet=st.characters(exclude_categories=()), max_size=80)
 def test_there_is_always_a_summary(text, answer, max_tokens, levels, trusted):
     """Whatever is asked and whatever comes back: every level is there, in bounds."""
     asked = SummaryRequest(text=text, max_tokens=max_tokens, levels=levels, focus=text[:9])
-    summary = summarize(asked, say(answer), trusted=trusted)
+    summary = summary_of(asked, say(answer), trusted=trusted)
     assert tuple(level for level, _ in summary.texts) == (levels or (max_tokens,))
     assert summary.sufficient in dict(summary.texts)
     assert count_text(summary.text) <= max_tokens

@@ -6,6 +6,7 @@ import json
 import time
 
 import pytest
+from asking import route
 from lcm.dag.compact import PassRequest, compact
 from lcm.dag.ingest import Ledger
 from lcm.dag.settings import Settings
@@ -74,7 +75,7 @@ def desk(request, tmp_path):
     ]
     _, binding = ledger.bind([*ROWS, *filler])
     request = PassRequest(
-        Settings(), 8000, 6000, None, False, False, lambda _: SUMMARY, trusted=True
+        Settings(), 8000, 6000, None, False, False, [route(lambda _: SUMMARY, trusted=True)]
     )
     compact(store, session.line, binding, request)
     yield Desk(store, session, Settings())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from asking import route
 from lcm.dag.compact import PassRequest, compact
 from lcm.dag.identity import MARK
 from lcm.dag.ingest import Ledger
@@ -119,7 +120,10 @@ def model_pass(rows, answer, **more):
     ledger = Ledger(store, store.open_session("s"))
     _, binding = ledger.bind(rows)
     settings = more.pop("settings", Settings())
-    request = PassRequest(settings, 8000, 6000, None, False, False, answer, **more)
+    terms = {name: more.pop(name) for name in ("trusted", "breaker") if name in more}
+    request = PassRequest(
+        settings, 8000, 6000, None, False, False, [route(answer, **terms)], **more
+    )
     return store, compact(store, ledger.session.line, binding, request)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from asking import summary_of
 from faultkit import (
     ask,
     called,
@@ -23,7 +24,7 @@ from lcm.dag.breaker import Breaker
 from lcm.dag.identity import MARK
 from lcm.dag.prompts import summary_messages
 from lcm.dag.source_text import source_text
-from lcm.dag.summarizer import Reply, SummaryRequest, summarize
+from lcm.dag.summarizer import Reply, SummaryRequest
 from lcm.dag.tokens import count_text
 
 GOOD = "The user asked 'why', and the assistant gave reasons."
@@ -255,12 +256,12 @@ def test_blank_rows_are_summarised_by_nobody(make, home):
 @pytest.mark.parametrize("text", ["表已移动到新的服务器上去了。" * 300, "word " * 4000])
 def test_a_summary_keeps_its_cap(make, text):
     """SUM-16: 3,000 tokens for 500: cut at a sentence to the cap by our own count; a shorter one stays whole."""
-    summary = summarize(SummaryRequest(SOURCE * 3, 500, (50, 500)), lambda _: text, trusted=True)
+    summary = summary_of(SummaryRequest(SOURCE * 3, 500, (50, 500)), lambda _: text, trusted=True)
     assert 300 < count_text(summary.text) <= 500
     assert text.startswith(summary.text)
     engine = make(settings={"target_token_levels": [50, 500]}, summarizer=lambda _: text)
     compressed(engine, talk(60, words=120))
     for node in nodes(engine):
         assert all(count_text(each) <= int(level) for level, each in node["levels"].items())
-    short = summarize(SummaryRequest(SOURCE, 500, (50, 500)), lambda _: GOOD, trusted=True)
+    short = summary_of(SummaryRequest(SOURCE, 500, (50, 500)), lambda _: GOOD, trusted=True)
     assert GOOD == short.text

@@ -8,11 +8,12 @@ import threading
 import time
 
 import pytest
+from asking import summary_of
 from faultkit import compressed, failing, kept, model_pass, talk
 from lcm.dag.breaker import Breaker, Breakers
-from lcm.dag.summarizer import Reply, SummaryRequest, summarize
+from lcm.dag.summarizer import Reply, SummaryRequest
 from lcm.dag.tokens import count_text
-from lcm.host.passes import route_of
+from lcm.host.routes import names_of
 
 SOURCE = "\n".join(f"user: step {n} moved {n * 37} rows to table_{n}." for n in range(400))
 GOOD = "The user asked 'why', and the assistant gave reasons."
@@ -120,7 +121,7 @@ def test_routes_are_told_apart_by_model_and_provider(make):
     first, second = make("one"), make("two")
     first.update_model("m", 8000, provider="p")
     second.update_model("m", 8000, provider="q")
-    assert route_of(first) != route_of(second)
+    assert names_of(first) != names_of(second)
 
 
 class TooLongError(Exception):
@@ -148,7 +149,7 @@ def test_a_source_that_is_too_long_is_halved_until_it_fits(window):
     source = SOURCE * 2
     assert count_text(source) > 2 * window
     breaker = Breaker()
-    summary = summarize(
+    summary = summary_of(
         SummaryRequest(source, 1000, (50, 1000)), small, trusted=False, breaker=breaker
     )
     assert source == "".join(read)
@@ -161,7 +162,7 @@ def test_a_summariser_that_takes_nothing_is_left_alone():
     count, breaker = [], Breaker()
     for n in range(8):
         request = SummaryRequest(f"{n}\n{SOURCE}", 1000, (50, 1000))
-        summary = summarize(request, failing(TooLongError, count), trusted=False, breaker=breaker)
+        summary = summary_of(request, failing(TooLongError, count), trusted=False, breaker=breaker)
         assert summary.degraded
         assert summary.text.strip()
     assert len(count) <= 16

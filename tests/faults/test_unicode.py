@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from asking import summary_of
 from faultkit import ask, called, kept, result, said, talk, totals, user
 from lcm.dag.extractive import extract
-from lcm.dag.summarizer import SummaryRequest, summarize
+from lcm.dag.summarizer import SummaryRequest
 from lcm.dag.tokens import clip, count_text, head, tail
 from lcm.tools.answers import page_of
 from lcm.tools.snippet import snippet
@@ -137,7 +138,7 @@ def test_an_emoji_is_found(make, emoji):
 @pytest.mark.parametrize("text", ["记" * 5000, "记忆断裂。" * 1000, "🚀" * 5000, FAMILY * 900])
 def test_a_stand_in_keeps_its_cap_in_any_script(text):
     """UNI-06: what is extracted in place of a summary has 512 tokens at the most, by the same count."""
-    summary = summarize(SummaryRequest(text, 512, (15, 50, 250, 1000)), None, trusted=False)
+    summary = summary_of(SummaryRequest(text, 512, (15, 50, 250, 1000)), None, trusted=False)
     assert 0 < count_text(summary.text) <= 512
     assert all(count_text(each) <= level for level, each in summary.texts)
     assert count_text(extract(text, 512)) <= 512

@@ -1,0 +1,57 @@
+"""Whom an engine asks for summaries, and in which order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import hermes
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from ..dag.summarizer import Route
+    from .engine import LCMEngine
+
+__all__ = ["names_of", "routes_of"]
+
+
+def routes_of(engine: LCMEngine) -> tuple[Route, ...]:
+    """The caller's own function alone; else the model of the settings, then what the host has for compression.
+
+    The host's own chain (``auxiliary.compression``, its ``fallback_chain``, the main model) is behind
+    the last one. Nobody is shown a session that is ignored.
+    """
+    from ..dag.summarizer import Route
+
+    if engine._attachment.skips(engine._session_id):  # made to fit, shown to no model
+        return ()
+    breakers = [engine._breakers.of(name) for name in names_of(engine)]
+    if engine._summarizer is not None:
+        return (Route(engine._summarizer, trusted=True, breaker=breakers[0]),)
+    asked = zip(_models(engine), breakers, strict=True)
+    calls = [(hermes.model_summarizer(model), model, breaker) for model, breaker in asked]
+    return tuple(
+        Route(call, trusted=False, breaker=breaker, window=None if model else _window(engine))
+        for call, model, breaker in calls
+        if call is not None
+    )
+
+
+def names_of(engine: LCMEngine) -> list[Hashable]:
+    """What tells each route from all others: what the host resolves it from, as far as we can tell."""
+    if engine._summarizer is not None:
+        return [("the caller's",)]
+    served = (engine.provider, engine.base_url, engine.model)
+    return [(model, *served) for model in _models(engine)]
+
+
+def _models(engine: LCMEngine) -> list[str]:
+    """Names to ask the host for; empty for the one that it has for compression."""
+    return list(dict.fromkeys([engine.settings.state_generation_model, ""]))
+
+
+def _window(engine: LCMEngine) -> int | None:
+    """What the host says that its model for compression can read."""
+    found = getattr(engine, "_aux_context_ceiling", None)
+    tokens = found if isinstance(found, int) else hermes.auxiliary("context_length")
+    return int(tokens) if tokens and tokens > 0 else None
