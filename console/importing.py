@@ -7,7 +7,6 @@ database is backed up; then each conversation is written whole or not at all. Tw
 from __future__ import annotations
 
 import argparse
-import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..dag.erase import cleaner
 from ..dag.settings import Settings, load_settings, read_config, section_of
+from ..dag.unkept import fitting, pattern_of
 from ..storage import open_store
 from ..storage.errors import StoreMissing
 from ..storage.protocol import Store
@@ -84,7 +84,8 @@ class _Job:
         if self.store.eraser().is_forgotten(name):
             return "it was forgotten here on request"
         for key in ("ignore_sessions", "memory_only_sessions"):
-            if any(fnmatch.fnmatchcase(name, each) for each in getattr(self.settings, key)):
+            patterns = getattr(self.settings, key)
+            if fitting(name, patterns) or pattern_of(self.store, name, patterns):
                 return f"lcm.{key} of this Hermes keeps it out"
         return ""
 

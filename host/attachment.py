@@ -10,12 +10,13 @@ import contextlib
 import itertools
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..storage.errors import StoreClosed, StoreError
 from . import hermes
+from .failures import Failures
 from .spills import Spills
 from .traces import FORGOTTEN, IGNORED, Traceless
 
@@ -72,7 +73,7 @@ class Attachment:
         self,
         path: str | Path | None,
         source: SettingsSource,
-        stored: Callable[[], None] = lambda: None,
+        failures: Failures | None = None,
     ) -> None:
         self.moved = 0
         """When it last came to a session or was shown a list: higher is later."""
@@ -81,8 +82,7 @@ class Attachment:
         self.home: Path | None = None
         self._given_path = path
         self._source = source
-        self._on_stored = stored
-        """Called whenever a list is in the store."""
+        self._failures = failures or Failures()
         self._rotations: list[tuple[str, str]] = []
         """(old id, new id) of rotations that the store has not heard of yet."""
         self._sessions: Sessions | None = None
@@ -153,6 +153,7 @@ class Attachment:
             if old and new and old != new:
                 self._rotations.append((old, new))
             self._catch_up()
+            self._settle()
 
     def _catch_up(self) -> Sessions:
         """The sessions of this database, which know of all rotations."""
@@ -161,6 +162,15 @@ class Attachment:
             sessions.rotate(*self._rotations[0])
             del self._rotations[0]
         return sessions
+
+    def _settle(self) -> None:
+        """Have written down which sessions leave no trace; the list is looked at all the same."""
+        try:
+            with self._mutex:
+                if self.open().settle():
+                    self._failures.over()
+        except StoreError as error:
+            self._failures.note("to remember that a session leaves no trace", error)
 
     def arrive(self) -> int:
         """Begin the session if it is a branch; returns how many compactions it has had."""
@@ -191,14 +201,16 @@ class Attachment:
 
             if rows and session_id:
                 self.traceless.saw(session_id, IGNORED, rows)
+                self._settle()
             return IngestReport()
         ledger, report = self._ingested(rows, session_id)
         if report.new:
             self._spills.fetch(ledger, rows, self._where)
         if ledger.store is self.traceless.store():
             self.traceless.saw(session_id, self.open().trace(session_id) or FORGOTTEN, rows)
+            self._settle()
         else:
-            self._on_stored()
+            self._failures.over()
         return report
 
     def bind(self, rows: Sequence[Any], session_id: str) -> tuple[Ledger, Binding]:
@@ -239,7 +251,7 @@ class Attachment:
         """Why nothing of the session is there, and what to do."""
         if self.open().trace(self.session_id) == IGNORED:
             return (
-                "This session is not kept: its id matches lcm.ignore_sessions.",
+                "This session is not kept: its id, or that of the one it comes from, matches lcm.ignore_sessions.",
                 "Whoever wants it kept takes the pattern out of config.yaml.",
             )
         if self.open().forgotten(self.session_id):

@@ -62,7 +62,7 @@ class LCMEngine(ContextEngine):
         self._summarizer = summarizer
         self._db_path = db_path
         self._failures = Failures()
-        self._attachment = Attachment(db_path, self._source, self._failures.over)
+        self._attachment = Attachment(db_path, self._source, self._failures)
         self._session_id = ""
         self._family: Family | None = None
         self._blocked_at = self._list_tokens = self._asked_at = 0
@@ -278,9 +278,10 @@ class LCMEngine(ContextEngine):
             from ..dag.compact import compact
 
             focus, memory = str(focus_topic or ""), str(memory_context or "")
-            request = request_for(self, current_tokens, focus, memory, force=bool(force))
             rows = list(messages)  # the live list of an older host may grow meanwhile
             ledger, binding = self._attachment.bind(rows, session_id)
+            # Behind it: whether a model may see the session may be known only now.
+            request = request_for(self, current_tokens, focus, memory, force=bool(force))
             outcome = compact(ledger.store, ledger.session.line, binding, request)
             note_outcome(self, outcome, max(current_tokens or 0, outcome.before))
             if not outcome.changed:

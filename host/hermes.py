@@ -147,6 +147,11 @@ class Parent:
     branched: bool
     """Whether the host has it from somebody that it is a branch. Neither: the list must tell."""
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the conversation goes on in the session, as it does not in a sub-agent's."""
+        return self.rotated or self.branched
+
 
 #: What the host's redaction hides although it is no secret: numbers of telephones, and the word behind
 #: "authorization:" in prose. Headers are ours to know.

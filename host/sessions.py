@@ -8,7 +8,6 @@ list. A sub-agent has a parent too, but not its messages.
 
 from __future__ import annotations
 
-import fnmatch
 import logging
 import time as clock
 from collections.abc import Sequence
@@ -19,8 +18,9 @@ from ..dag.descent import descends
 from ..dag.erase import Cleaner
 from ..dag.ingest import Ledger
 from ..dag.settings import Settings
+from ..dag.unkept import fitting, pattern_of, stone_of
 from ..storage import open_store
-from ..storage.errors import StoreMissing
+from ..storage.errors import StoreError, StoreMissing
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Session
@@ -40,7 +40,8 @@ class Sessions:
 
     def __init__(self, path: str | Path, settings: Settings, traceless: Traceless) -> None:
         self.path = path
-        self._settings = settings
+        self._patterns = (*settings.ignore_sessions, *settings.memory_only_sessions)
+        self._ignored = frozenset(settings.ignore_sessions)
         self._store: Store | None = None
         self._traceless = traceless
         self._ledgers: dict[str, Ledger] = {}
@@ -52,20 +53,22 @@ class Sessions:
 
     def trace(self, name: str) -> str:
         """Why the session leaves no trace, by the settings; empty if it is kept, as far as they say."""
-        if _matches(name, self._settings.ignore_sessions):
-            return IGNORED
-        if _matches(name, self._settings.memory_only_sessions):
-            return MEMORY_ONLY
-        return self._traceless.inherited(name)
+        pattern = self._pattern(name)
+        return (IGNORED if pattern in self._ignored else MEMORY_ONLY) if pattern else ""
+
+    def _pattern(self, name: str) -> str:
+        """By which pattern of the settings the session leaves no trace; empty if it is kept."""
+        return fitting(name, self._patterns) or self._traceless.inherited(name)
 
     def forgotten(self, name: str) -> bool:
         """Whether the session was forgotten on request, so that nothing of it is kept any more."""
         if self.trace(name):
             return False
         try:
-            return self.store_for(name, create=False) is self._traceless.store()
+            store = self.store_for(name, create=False)
         except StoreMissing:
             return False
+        return store is self._traceless.store() and not self.trace(name)
 
     def store_for(self, name: str, *, create: bool) -> Store:
         """The store that keeps the session.
@@ -75,13 +78,22 @@ class Sessions:
         """
         if self.trace(name):
             return self._traceless.store()
+        store = self._database(create=create)
+        left_out = store.eraser().is_forgotten(self.kept_as(name)) or self._is_unkept(store, name)
+        return self._traceless.store() if left_out else store
+
+    def _database(self, *, create: bool) -> Store:
         if self._store is None:
             self._store = open_store(self.path, create=create)
-        return (
-            self._traceless.store()
-            if self._store.eraser().is_forgotten(self.kept_as(name))
-            else self._store
-        )
+        return self._store
+
+    def _is_unkept(self, store: Store, name: str) -> bool:
+        """Whether a stone says that the session leaves no trace; one that is kept already goes on being kept."""
+        if not self._patterns or store.session(self.kept_as(name)) is not None:
+            return False
+        if pattern := pattern_of(store, name, self._patterns):
+            self._traceless.inherit(name, pattern)
+        return bool(pattern)
 
     def found(self, name: str) -> tuple[Store, Session] | None:
         """The session with its store, if something of it is stored already."""
@@ -102,7 +114,7 @@ class Sessions:
         """
         if ledger := self._standing(name):
             return ledger
-        self._inherit(name, _ancestors(session_db, name))
+        self._inherit(name, session_db)
         store = self.store_for(name, create=True)
         session = store.session(self.kept_as(name)) or self._adopt(store, name, rows, session_db)
         self._ledgers[name] = Ledger(store, session, self._redact)
@@ -116,21 +128,27 @@ class Sessions:
             return None
         return ledger
 
-    def _inherit(self, name: str, ancestors: Sequence[str]) -> None:
+    def _inherit(self, name: str, session_db: Any) -> None:
+        """The same as :meth:`_descend`, of one whose descent the host's database knows."""
+        if not self.trace(name) and (ancestors := _ancestors(session_db, name)):
+            parent = hermes.parent_of(session_db, name)
+            self._descend(name, ancestors, lasting=bool(parent and parent.goes_on))
+
+    def _descend(self, name: str, ancestors: Sequence[str], *, lasting: bool) -> None:
         """What comes from a session that leaves no trace, or was forgotten, leaves none either.
 
-        One that is kept already goes on being kept: it was there before.
+        One that is kept already goes on being kept: it was there before. *lasting*: somebody may go on
+        with it after a restart, so the database must know.
         """
-        if self.trace(name) or not ancestors:
+        pattern = next(filter(None, map(self._pattern, ancestors)), "")
+        store = self._looked_up(name, needed=not pattern)
+        if self.trace(name) or store.session(self.kept_as(name)) is not None:
             return
-        try:
-            store = self.store_for(name, create=False)
-        except StoreMissing:
-            store = self._traceless.store()
-        if store.session(self.kept_as(name)) is not None:
-            return
-        if why := next(filter(None, map(self.trace, ancestors)), ""):
-            self._traceless.inherit(name, why)
+        stones = (pattern_of(store, each, self._patterns) for each in ancestors)
+        if pattern := pattern or next(filter(None, stones), ""):
+            self._traceless.inherit(name, pattern)
+            if lasting:
+                self._traceless.owed[str(self.path), name] = pattern
         elif forgotten := next(
             filter(store.eraser().is_forgotten, map(self.kept_as, ancestors)), ""
         ):
@@ -139,9 +157,35 @@ class Sessions:
             stone = Stone("session", name, clock.time(), b"", detail={"from": forgotten})
             store.eraser().bury(stone)
 
+    def _looked_up(self, name: str, *, needed: bool) -> Store:
+        """The store that would keep the session; where there is none, or it is not *needed*, the one in memory."""
+        try:
+            return self.store_for(name, create=False)
+        except StoreMissing:
+            return self._traceless.store()
+        except StoreError:
+            if needed:
+                raise
+            return self._traceless.store()
+
+    def settle(self) -> bool:
+        """Let the database know what it must after a restart: which sessions leave no trace. True if it was told any.
+
+        Raises:
+            StoreError: it could not be told; the next call tries again.
+        """
+        owed = self._traceless.owed
+        mine = [(key, pattern) for key, pattern in list(owed.items()) if key[0] == str(self.path)]
+        for key, pattern in mine:
+            stone = stone_of(key[1], pattern, clock.time())
+            self._database(create=True).eraser().bury(stone)
+            owed.pop(key, None)
+        return bool(mine)
+
     def rotate(self, old: str, new: str) -> None:
         """Let *new* go on where *old* stands."""
-        self._inherit(new, [old])
+        if not self.trace(new):
+            self._descend(new, [old], lasting=True)
         found = self.found(old)
         if found is None or self.found(new) is not None:
             return
@@ -155,7 +199,7 @@ class Sessions:
         parent = hermes.parent_of(session_db, name)
         if parent is None or not parent.branched:
             return
-        self._inherit(name, _ancestors(session_db, name))
+        self._inherit(name, session_db)
         found = self.found(parent.name)
         if found and not self.found(name) and self.store_for(name, create=False) is found[0]:
             found[0].open_session(self.kept_as(name), parent=found[1].name, relation="branch")
@@ -189,7 +233,3 @@ def _ancestors(session_db: Any, name: str) -> list[str]:
         name = parent.name
         found.append(name)
     return found
-
-
-def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)

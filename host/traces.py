@@ -1,7 +1,8 @@
 """The sessions that leave no trace on disk: where they live, why, and how much of them there was.
 
 Their store is in memory and lives as long as the engine, or a clone of it. What is counted here is
-gone with it too, so the counts are of this process.
+gone with it too, so the counts are of this process. What comes from them under another id is noted
+here, and *owed* to the database, which must know it again after a restart (``dag.unkept``).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ class Traceless:
     def __init__(self) -> None:
         self._store: Store | None = None
         self._inherited: dict[str, str] = {}
+        self.owed: dict[tuple[str, str], str] = {}
+        """The pattern by (database, session): what no stone says yet."""
         self._seen: dict[str, tuple[str, int]] = {}
         """(why, number of messages in its newest list) by session."""
 
@@ -35,12 +38,12 @@ class Traceless:
             self._store = open_store("memory:")
         return self._store
 
-    def inherit(self, session: str, why: str) -> None:
+    def inherit(self, session: str, pattern: str) -> None:
         """A session that came from one that leaves no trace leaves none either."""
-        self._inherited[session] = why
+        self._inherited[session] = pattern
 
     def inherited(self, session: str) -> str:
-        """Why such a session leaves no trace; empty if it is none."""
+        """The pattern that such a session would fit if it had its first id; empty if it is none."""
         return self._inherited.get(session, "")
 
     def saw(self, session: str, why: str, rows: Sequence[Any]) -> None:

@@ -1,7 +1,8 @@
 """What forgetting needs and nobody else: to take things out for good, and to keep a stone in their place.
 
 Nothing in the store deletes by itself; this is what a person's ``forget`` uses. A *stone* says that
-something was there, when it went, and what stands there now. It never holds what was forgotten.
+something was there, when it went, and what stands there now. It never holds what was forgotten. And
+one kind says of what was never there that it must not come: of a session that leaves no trace.
 ``Store.eraser()`` gives the one of a store.
 """
 
@@ -18,21 +19,22 @@ __all__ = ["Eraser", "Stone"]
 
 @dataclass(frozen=True, slots=True)
 class Stone:
-    """Says that something was forgotten on request."""
+    """Says that something was forgotten on request, or is not to be kept."""
 
     kind: str
-    """``session``, ``message`` (one version of one), ``node`` or ``text``."""
+    """``session``, ``message`` (one version of one), ``node``, ``text``, or ``unkept``: a session that
+    leaves no trace (``dag.unkept``)."""
     name: str
-    """The session's name, ``number@version``, the node's uid, or a salt (hex)."""
+    """The session's name, ``number@version``, the node's uid; of the last two kinds a salt (hex)."""
     time: float
     digest: bytes
     """Session: over the digests of its messages. Message: of the bytes that stand there now. Node:
-    what its texts and sources give now. Text: over the salt and the text."""
+    what its texts and sources give now. Text: over the salt and the text. Unkept: over the salt and the id."""
     line: int = 0
     """Of a session: the line it stood on, on which nothing is written any more."""
     detail: Mapping[str, Any] = field(default_factory=dict)
     """Session: how many ``messages`` and ``nodes`` went. Text: its ``length`` in bytes and 16 bits
-    of its beginning (``shade``)."""
+    of its beginning (``shade``). Unkept: the digest of its ``pattern`` (hex)."""
 
 
 class Eraser(Protocol):

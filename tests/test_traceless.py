@@ -10,38 +10,12 @@ from lcm import LCMEngine
 from lcm.console.chat import slash
 from lcm.host.facts import facts_of
 from lcm.storage import open_store
-
-
-def conversation(turns=16):
-    """Turns of about 130 tokens."""
-    rows = []
-    for n in range(turns):
-        rows.append({"role": "user", "content": f"question {n} about the harbour " + "word " * 60})
-        rows.append({"role": "assistant", "content": f"answer {n} " + "text " * 60})
-    return rows
+from unkept import CRON, ROTATED, SessionDb, conversation, files
 
 
 def engine_at(folder, **settings):
     settings = {"threshold": 0.5, "target": 0.2} | settings
     return LCMEngine(8000, db_path=folder / "lcm" / "lcm.db", settings=settings)
-
-
-def files(folder):
-    """All bytes of all files under *folder*."""
-    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
-
-
-class SessionDb:
-    """A host's session database, as far as it is asked where a session came from."""
-
-    def __init__(self, **parents):
-        self.rows = {name: {"parent_session_id": parent} for name, parent in parents.items()}
-
-    def get_session(self, name):
-        return self.rows.get(name) or {"end_reason": "compression"}
-
-
-CRON, ROTATED = "cron_3f2a91bc_20261130_030000", "20261130_030500_ab12cd"
 
 
 def shown_status(folder, engine):

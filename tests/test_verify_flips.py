@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 from lcm.console.verify import verify
+from lcm.dag.unkept import stone_of
 from lcm.storage import open_store
 from lcm.storage.errors import StoreDamaged
 from lcm.storage.forget import Stone
@@ -44,6 +45,7 @@ def path(tmp_path_factory):
         store.remember("first", "note", {"kept": 1})
         other = store.open_session("other").line
         store.eraser().bury(Stone("secret", "s1", 1.0, b"d" * 16, other, {"messages": 2}))
+        store.eraser().bury(stone_of("20261130_030500_ab12cd", "cron_*", 1.0))
     branch = engine_on(file, "branch")
     branch.on_turn_complete([*rows, *rows_of("branch", 0)])
     branch.close()
