@@ -219,7 +219,7 @@ def _place(entry: Entry, session: str) -> dict[str, Any]:
         "turn": entry.turn,
         "seq": entry.seq,
         "number": entry.id,
-        "withdrawn": entry.withdrawn,
+        "withdrawn": bool(entry.withdrawn),  # SQLite has 0 and 1, and an import takes true alone
         **({"returned": True} if entry.returned else {}),
     }
 
