@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 
 from .messages import Row, calls_identity, calls_of, media_of, normal, role_of, text_of
 
-__all__ = ["MARK", "STUB", "is_fold", "is_less", "likeness", "mark_of", "parted"]
+__all__ = ["MARK", "STUB", "is_certain", "is_fold", "is_less", "likeness", "mark_of", "parted"]
 
 #: How everything of ours is named in a text: the first 8 characters of its uid.
 MARK = re.compile(r"\[lcm ([0-9a-f]{8})\]")
@@ -90,6 +90,13 @@ def _masks_inside(was: str, now: str) -> bool:
     if len(starts) * len(now) > _NOTED:
         return _masks(was, now)
     return any(_masks(was, "\n".join(lines[at : at + count])) for at in starts)
+
+
+def is_certain(old: Row, new: Row) -> bool:
+    """Whether *new* is *old* by so many words of their own that it is no chance, however far they are apart."""
+    if min(len(text_of(old)), len(text_of(new))) < _TELLING or calls_of(old) or calls_of(new):
+        return False
+    return is_less(old, new) or likeness(old, new) >= 1.0
 
 
 def is_fold(parts: Sequence[Row], row: Row) -> bool:

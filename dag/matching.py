@@ -17,13 +17,14 @@ from typing import NamedTuple
 
 from ..storage.records import Entry
 from .align import align
-from .identity import is_fold, is_less, likeness, parted
+from .identity import is_certain, is_fold, is_less, likeness, parted
 from .messages import (
     KEY_BYTES,
     Row,
     calls_of,
     host_uid,
     is_minted,
+    normal,
     role_of,
     same_words,
     text_of,
@@ -34,6 +35,9 @@ __all__ = ["Match", "Probe", "match"]
 #: How many stored messages beyond the next one are tried for a leftover row.
 _LOOK_AHEAD = 8
 _LOOK_AHEAD_WITHDRAWN = 32
+_FAR = 256
+"""Stored messages of its role that are tried for the leftover rows of one gap beyond those: a list without
+its calls and results has a gap for each turn, as long as that."""
 #: Share of words from which an edited row between matched neighbours is taken for the same message.
 _ALIKE = 0.3
 
@@ -236,18 +240,20 @@ def _by_likeness(
     leftover.closed = any(result.found[d:])
     at = 0
     for n in rows:
-        for place in range(at, min(at + leftover.reach, len(free))):
-            before = result.found[n - 1][-1:] if n else (-1,)
-            run = leftover.run(
+        before = result.found[n - 1][-1:] if n else (-1,)
+        tried = (
+            leftover.run(
                 probes[n],
                 free[place : place + _LOOK_AHEAD],
                 alone=len(free) == len(rows) == 1,
                 anchored=before == (free[place] - 1,),
             )
-            if run:
-                result.bind(n, *run)
-                at = bisect_right(free, run[-1])
-                break
+            for place in range(at, min(at + leftover.reach, len(free)))
+        )
+        run = next(filter(None, tried), ()) or leftover.far(probes[n], free, at + leftover.reach)
+        if run:
+            result.bind(n, *run)
+            at = bisect_right(free, run[-1])
 
 
 class _Leftover:
@@ -268,6 +274,8 @@ class _Leftover:
         self.closed = False
         """Whether the gap ends in front of a row that is known."""
         self.reach = _LOOK_AHEAD_WITHDRAWN if withdrawn else _LOOK_AHEAD
+        self._left = 0 if withdrawn else _FAR
+        """How many messages may still be tried beyond that."""
 
     def free(self, start: int, end: int) -> list[int]:
         """The messages between that are looked at."""
@@ -301,6 +309,24 @@ class _Leftover:
             return free[:1]  # one for one between known rows: an edit, however different
         by_id = bool(row.get("tool_call_id") or calls_of(row))
         return free[:1] if (anchored or not by_id) and self._alike(row, free) else ()
+
+    def far(self, probe: Probe, free: Sequence[int], start: int) -> Sequence[int]:
+        """The same for those of *free* from place *start* on: only what cannot be chance, one read at a time."""
+        row = probe.row
+        for place in range(start, len(free)):
+            i = free[place]
+            if not self._left:
+                break
+            if self._stored[i].role != role_of(row) or not self._uids.allow(row, self._stored[i]):
+                continue
+            self._left -= 1
+            versions = self._versions(i, [i])
+            begins = normal(text_of(row)).startswith(normal(text_of(versions[0])))
+            if begins and (run := self.fold(row, free[place : place + _LOOK_AHEAD])):
+                return run
+            if any(is_certain(old, row) for old in versions):
+                return (i,)
+        return ()
 
     def _back(self, first: int) -> Sequence[int]:
         """*first* and its neighbours, if what follows it was taken back: a fold may bring it back."""

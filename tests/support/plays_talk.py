@@ -79,14 +79,14 @@ class Talk(Stage):
     def undo(self, turns, door):
         users = self.host.users()
         if users:
-            del self.host.rows[users[-min(turns, len(users))] :]
+            self.host.cut(users[-min(turns, len(users))])
             self.maybe_look(door)
 
     @rule(at=st.integers(0, 60), door=doors)
     def cut(self, at, door):
         """Undo past the tail: down to the summary, its filler, or nothing."""
         if at < len(self.host.rows):
-            del self.host.rows[at:]
+            self.host.cut(at)
             self.maybe_look(door)
 
     @rule(door=doors, answer=answers)
@@ -97,7 +97,7 @@ class Talk(Stage):
         last = self.host.rows[users[-1]]
         content = last.data["content"]
         plain_user = last.ids and set(last.data) <= {"role", "content", "message_uid", "timestamp"}
-        del self.host.rows[users[-1] :]
+        self.host.cut(users[-1])
         if self.uids or not plain_user or len(last.ids) > 1:
             self.host.add("user", content if self.uids else self.host.text("plain"))
         else:

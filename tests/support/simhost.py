@@ -35,6 +35,8 @@ class Host:
         self.uids = uids
         self.rows: list[Row] = []
         self.count = 0
+        self.gone: set[str] = set()
+        """What was said in rows that are gone from the list, since it was shown last."""
 
     # messages
 
@@ -43,9 +45,15 @@ class Host:
         return self.count
 
     def text(self, style: str, words: int = 0) -> str:
+        """A new text; a common one only where its row cannot be an earlier one, for nothing but a uid would tell.
+
+        One word alone may be any of those that were said, and one that was taken back with others, unseen,
+        may be what is left of a filtered list (decision 22).
+        """
         number = self._number()
-        if style == "common":
-            return self.dice.choice(COMMON)
+        again = [words for words in COMMON if words not in self.gone]
+        if style == "common" and again and (self.uids or self.rows):
+            return self.dice.choice(again)
         body = " ".join(f"z{number}x{n}" for n in range(words or self.dice.choice((2, 6, 14, 30))))
         if style == "template":
             return f"{TEMPLATE} {body}"
@@ -65,8 +73,6 @@ class Host:
 
     def content(self, style: str) -> Any:
         """The content of a user's message in some style."""
-        if style == "common" and not self.uids and not self.rows:
-            style = "plain"  # one word alone, without a uid, may be any of those that were said
         text = self.text(style)
         if style != "picture":
             return text
@@ -119,6 +125,12 @@ class Host:
 
     def users(self) -> list[int]:
         return [n for n, row in enumerate(self.rows) if row.data["role"] == "user" and not row.ours]
+
+    def cut(self, at: int) -> None:
+        """Take back the rows from *at* on."""
+        if not self.uids:
+            self.gone |= {flat(row.data["content"]).strip() for row in self.rows[at:]}
+        del self.rows[at:]
 
     # what hosts do to rows
 

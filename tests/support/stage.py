@@ -159,6 +159,7 @@ class Stage(RuleBasedStateMachine):
 
     def shown(self, rows):
         if rows:
+            self.host.gone.clear()
             self.truth.show(self.name, rows)
             self.snapshots[self.name].append([row.copied() for row in rows])
         self.check(rows)
