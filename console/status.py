@@ -168,7 +168,23 @@ def _conversation(data: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("compactions", f"{kept['compactions']:,}, the last at {last['time']}"))
         saved = f"{last['tokens_before']:,} -> {last['tokens_after']:,} tokens"
         rows.append(("", f"{saved}, {last['rows_before']:,} -> {last['rows_after']:,} rows"))
-    return rows
+    return [*rows, *_calls(kept.get("model_calls"))]
+
+
+def _calls(spent: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """What the summaries have cost, with the models that wrote them."""
+    if not spent:
+        return []
+
+    def said(of: Mapping[str, Any]) -> str:
+        failed = f", {of['failed']:,} without an answer" if of["failed"] else ""
+        tokens = f"{of['input_tokens']:,} tokens read, {of['output_tokens']:,} written"
+        return f"{many(of['calls'], 'call')}{failed}; {tokens}"
+
+    rows = [("", f"{model}: {said(each)}") for model, each in spent["by_model"].items()]
+    if len(rows) == 1:
+        return [("model calls", rows[0][1])]
+    return [("model calls", said(spent)), *rows]
 
 
 def _summaries(kept: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from .tokens import clip
+from .usage import Usage
 
 __all__ = ["Draft", "Rejected", "Reply", "is_too_long", "read", "without_surrogates"]
 
@@ -84,6 +85,8 @@ class Reply:
     text: str | None  #: the content alone, without reasoning fields
     finish_reason: str = ""  #: why the model stopped, in the provider's word
     refusal: str = ""  #: what the response gives as a refusal, if anything
+    usage: Usage | None = None  #: what the provider counted; None where it counted nothing
+    model: str = ""  #: which model answered, as the response says
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..dag.breaker import Breakers
+from ..dag.meter import Meter, totals_of
 from . import hermes
 from .attachment import Attachment, SettingsSource
 from .base import ContextEngine
 from .facts import engine_facts
 from .failures import Failures, said_by
-from .passes import note_outcome, note_refusal, request_for
+from .passes import compacted, note_refusal
 from .surface import COUNTERS, START, THRESHOLD, called, whole
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class LCMEngine(ContextEngine):
         self._family: Family | None = None
         self._blocked_at = self._list_tokens = self._asked_at = 0
         self._breakers = Breakers()
+        self._meter = Meter()
         self.context_length = context_length
         self.threshold_percent = THRESHOLD if settings is None else self.settings.threshold
         self.threshold_tokens = int(context_length * self.threshold_percent)
@@ -271,29 +273,16 @@ class LCMEngine(ContextEngine):
         self._last_compress_aborted = self._last_compress_refused_would_grow = False
         self._last_compression_made_progress = self._last_summary_fallback_used = False
         self._last_summary_error = None
-        session_id = self._session_id
-        if not session_id or not messages:
+        if not self._session_id or not messages:
             return messages
         try:
-            from ..dag.compact import compact
-
             focus, memory = str(focus_topic or ""), str(memory_context or "")
-            rows = list(messages)  # the live list of an older host may grow meanwhile
-            ledger, binding = self._attachment.bind(rows, session_id)
-            # Behind it: whether a model may see the session may be known only now.
-            request = request_for(self, current_tokens, focus, memory, force=bool(force))
-            outcome = compact(ledger.store, ledger.session.line, binding, request)
-            note_outcome(self, outcome, max(current_tokens or 0, outcome.before))
-            if not outcome.changed:
-                _log.info("nothing was compacted: %s", outcome.reason)
-                return messages
-            ledger.store.record_pass(outcome.record(ledger.session.name))
+            return compacted(self, messages, current_tokens, focus, memory, force=bool(force))
         except Exception as error:  # an exception here would kill the turn
             self._last_compress_aborted = True
             self._last_summary_error = said_by(error)
             self._failures.note("compress", error)
             return messages
-        return list(outcome.rows)
 
     def record_completed_compaction(self, *args: Any, **kwargs: Any) -> None:
         """The host took the result over; nothing is left to do: nodes are on disk since."""
@@ -357,7 +346,8 @@ class LCMEngine(ContextEngine):
         ours = {"engine": self.name, "session": self._session_id}
         with self._failures.kept("get_status"):
             ours["database"] = str(self.db_path)
-        return {**super().get_status(), **ours, **engine_facts(self)}
+        spent = {"model_calls": totals_of(self._meter.spent())}
+        return {**super().get_status(), **ours, **spent, **engine_facts(self)}
 
     @property
     def block_reason(self) -> str | None:

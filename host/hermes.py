@@ -12,7 +12,7 @@ import logging
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..dag.redact import Redact
     from ..dag.summarizer import Reply, Summarizer, SummaryRequest
+    from ..dag.usage import Usage
 
 __all__ = [
     "Parent",
@@ -229,22 +230,36 @@ def model_summarizer(model: str) -> Summarizer | None:
         return None
     from ..dag.prompts import summary_messages
     from ..dag.summarizer import Reply
+    from ..dag.usage import Usage
 
     def ask(request: SummaryRequest) -> Reply:
         wanted: dict[str, Any] = {"model": model} if model else {}
         if request.seconds is not None:
             wanted["timeout"] = min(request.seconds, auxiliary("timeout") or math.inf)
+        messages = summary_messages(request)
         response = call_llm(
             task="compression",
-            messages=summary_messages(request),
+            messages=messages,
             max_tokens=sum(request.levels) + request.max_tokens + 400,
             **wanted,
         )
         choice = response.choices[0]
+        said = choice.message.content
+        counted = Usage.of(getattr(response, "usage", None))
         return Reply(
-            text=choice.message.content,
+            text=said,
             finish_reason=str(getattr(choice, "finish_reason", "") or ""),
             refusal=str(getattr(choice.message, "refusal", "") or ""),
+            usage=counted if counted.total_tokens else _estimated(messages, said),
+            model=str(getattr(response, "model", "") or ""),
         )
 
     return ask
+
+
+def _estimated(messages: Sequence[Mapping[str, Any]], said: Any) -> Usage:
+    """Our own count, for a response that has none."""
+    from ..dag.tokens import count_messages, count_text
+    from ..dag.usage import Usage
+
+    return Usage(count_messages(messages), count_text(said if isinstance(said, str) else ""))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
+from ..dag.meter import Meter, totals_of
 from . import hermes
 from .routes import routes_of
 
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from ..dag.compact import Outcome, PassRequest
     from .engine import LCMEngine
 
-__all__ = ["note_outcome", "note_refusal", "request_for"]
+__all__ = ["compacted", "note_outcome", "note_refusal", "request_for"]
 
 #: Why a text was extracted where nobody was to be asked.
 _NO_FAILURE = frozenset({"no summariser", "the source is blank"})
@@ -20,10 +22,52 @@ _NO_FAILURE = frozenset({"no summariser", "the source is blank"})
 _log = logging.getLogger(__name__)
 
 
+def compacted(
+    engine: LCMEngine,
+    messages: list[Any],
+    current_tokens: int | None,
+    focus: str,
+    memory: str,
+    *,
+    force: bool,
+) -> list[Any]:
+    """The list of a new pass over *messages*, or *messages* itself.
+
+    Raises:
+        StoreError: the store failed; the list stays as it is.
+    """
+    from ..dag.compact import compact
+
+    rows = list(messages)  # the live list of an older host may grow meanwhile
+    ledger, binding = engine._attachment.bind(rows, engine._session_id)
+    # Behind it: whether a model may see the session may be known only now.
+    spent = Meter(engine._meter)
+    request = request_for(engine, current_tokens, focus, memory, force=force, meter=spent)
+    try:
+        outcome = compact(ledger.store, ledger.session.line, binding, request)
+    finally:
+        with engine._failures.kept("counting model calls"):
+            engine._meter.settle(ledger.store, ledger.session.name)
+    note_outcome(engine, outcome, max(current_tokens or 0, outcome.before))
+    if not outcome.changed:
+        _log.info("nothing was compacted: %s", outcome.reason)
+        return messages
+    done = outcome.record(ledger.session.name)
+    detail = {**done.detail, "model_calls": totals_of(spent.spent())}
+    ledger.store.record_pass(replace(done, detail=detail))
+    return list(outcome.rows)
+
+
 def request_for(
-    engine: LCMEngine, current_tokens: int | None, focus: str, memory: str, *, force: bool
+    engine: LCMEngine,
+    current_tokens: int | None,
+    focus: str,
+    memory: str,
+    *,
+    force: bool,
+    meter: Meter | None = None,
 ) -> PassRequest:
-    """What *engine* asks of a pass."""
+    """What *engine* asks of a pass; *meter* counts its model calls, the engine's own by default."""
     from ..dag.compact import PassRequest
 
     return PassRequest(
@@ -33,7 +77,7 @@ def request_for(
         current_tokens=current_tokens,
         force=force,
         stamp=hermes.keeps_uids(),
-        routes=routes_of(engine),
+        routes=routes_of(engine, meter or engine._meter),
         focus=focus,
         memory=memory,
         redact=None if engine.settings.redact == "off" else hermes.redaction(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..dag.meter import Meter, metered
 from . import hermes
 
 if TYPE_CHECKING:
@@ -15,11 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["names_of", "routes_of"]
 
 
-def routes_of(engine: LCMEngine) -> tuple[Route, ...]:
+_CALLERS = "the caller's"
+
+
+def routes_of(engine: LCMEngine, meter: Meter) -> tuple[Route, ...]:
     """The caller's own function alone; else the model of the settings, then what the host has for compression.
 
     The host's own chain (``auxiliary.compression``, its ``fallback_chain``, the main model) is behind
-    the last one. Nobody is shown a session that is ignored.
+    the last one. Nobody is shown a session that is ignored. *meter* counts the calls.
     """
     from ..dag.summarizer import Route
 
@@ -27,11 +31,17 @@ def routes_of(engine: LCMEngine) -> tuple[Route, ...]:
         return ()
     breakers = [engine._breakers.of(name) for name in names_of(engine)]
     if engine._summarizer is not None:
-        return (Route(engine._summarizer, trusted=True, breaker=breakers[0]),)
+        own = metered(engine._summarizer, meter, _CALLERS)
+        return (Route(own, trusted=True, breaker=breakers[0]),)
     asked = zip(_models(engine), breakers, strict=True)
     calls = [(hermes.model_summarizer(model), model, breaker) for model, breaker in asked]
     return tuple(
-        Route(call, trusted=False, breaker=breaker, window=None if model else _window(engine))
+        Route(
+            metered(call, meter, model or "the host's model"),
+            trusted=False,
+            breaker=breaker,
+            window=None if model else _window(engine),
+        )
         for call, model, breaker in calls
         if call is not None
     )
@@ -40,7 +50,7 @@ def routes_of(engine: LCMEngine) -> tuple[Route, ...]:
 def names_of(engine: LCMEngine) -> list[Hashable]:
     """What tells each route from all others: what the host resolves it from, as far as we can tell."""
     if engine._summarizer is not None:
-        return [("the caller's",)]
+        return [(_CALLERS,)]
     served = (engine.provider, engine.base_url, engine.model)
     return [(model, *served) for model in _models(engine)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..dag.meter import spent_by, totals_of
 from ..storage.protocol import Store
 from .describe import stamp
 from .desk import Desk
@@ -42,6 +43,8 @@ def status(desk: Desk) -> dict[str, Any]:
             "rows_before": last.rows_before,
             "rows_after": last.rows_after,
         }
+    if spent := spent_by(desk.store, family):
+        answer["model_calls"] = totals_of(spent)
     problems = [*of_store(desk.store), *desk.facts.get("problems", ())]
     said = {"warning": warning(problems)} if problems else {}
     return said | answer | dict(desk.facts)
