@@ -22,6 +22,7 @@ from .cascade import choose_levels
 from .condense import next_runs
 from .erase import Cleaner, eraser
 from .fit import fresh, stub
+from .focus import concerned
 from .identity import MARK, mark_of
 from .ingest import Binding, Bound
 from .maker import Maker, Voice
@@ -349,9 +350,10 @@ class _Work:
         shown = {source.node or "": source.level for source in frame.sources} if frame else {}
         by_need = self.request.settings.estimate_sufficient_tokens
         nodes = {node.uid: node for node in top}
+        wanted = concerned(top, self.request.focus)
         for_blocks = room
         while True:
-            levels = choose_levels(top, for_blocks, before=shown, by_need=by_need)
+            levels = choose_levels(top, for_blocks, before=shown, by_need=by_need, wanted=wanted)
             made = frame_of(self.line, list(zip(top, levels, strict=True)), lifted)
             text = render(made, nodes)
             excess = size_of(summary_row(made, text, stamp=True)) + size_of(filler_row()) - room
