@@ -93,8 +93,13 @@ def _masks_inside(was: str, now: str) -> bool:
 
 
 def is_certain(old: Row, new: Row) -> bool:
-    """Whether *new* is *old* by so many words of their own that it is no chance, however far they are apart."""
-    if min(len(text_of(old)), len(text_of(new))) < _TELLING or calls_of(old) or calls_of(new):
+    """Whether *new* is *old* by so many words of their own that it is no chance, however far they are apart.
+
+    Calls and results never are: hosts use their ids again.
+    """
+    if any(row.get("tool_call_id") or calls_of(row) for row in (old, new)):
+        return False
+    if min(len(text_of(old)), len(text_of(new))) < _TELLING:
         return False
     return is_less(old, new) or likeness(old, new) >= 1.0
 

@@ -86,6 +86,15 @@ def test_another_answer_behind_such_a_turn_is_new(ledger):
     assert (1, 82) == (report.new, report.withdrawn)
 
 
+def test_results_of_another_turn_under_the_same_ids_are_new(ledger):
+    """The turn before was taken back unseen, and hosts count their calls anew: nothing of it is shown."""
+    ledger.ingest(long_turn(20))
+    rows = [user("another question, asked in its place"), *long_turn(12)[1:]]
+    rows = [*rows[:1], *({**row, "content": f"other {n} " * 9} for n, row in enumerate(rows[1:]))]
+    assert (25, 41) == ((report := again(ledger).ingest(rows)).new, report.withdrawn)
+    assert rows == stored(ledger)
+
+
 def test_a_list_that_repeats_itself_is_known(ledger):
     """Nothing in it is tried so often that it would take long."""
     rows = [*long_turn(300), said("an answer, in words enough to be known by")]
