@@ -48,7 +48,7 @@ def long_turn(steps):
     for n in range(steps):
         call = {"id": f"c{n}", "type": "function", "function": {"name": "t", "arguments": "{}"}}
         rows.append(said("", tool_calls=[call]))
-        rows.append({"role": "tool", "tool_call_id": f"c{n}", "content": f"result {n}"})
+        rows.append({"role": "tool", "tool_call_id": f"c{n}", "content": f"result {n} " * 9})
     return rows
 
 
