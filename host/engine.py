@@ -19,6 +19,7 @@ from .base import ContextEngine
 from .facts import engine_facts
 from .failures import Failures, said_by
 from .passes import compacted, note_refusal
+from .prune import pruned
 from .surface import COUNTERS, START, THRESHOLD, called, whole
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class LCMEngine(ContextEngine):
         self._attachment = Attachment(db_path, self._source, self._failures)
         self._session_id = ""
         self._family: Family | None = None
-        self._blocked_at = self._list_tokens = self._asked_at = 0
+        self._blocked_at = self._list_tokens = self._asked_at = self._prune_from = 0
         self._breakers = Breakers()
         self._meter = Meter()
         self.context_length = context_length
@@ -165,7 +166,7 @@ class LCMEngine(ContextEngine):
             return
         self._session_id = self._attachment.session_id = session_id
         self.__dict__.update(COUNTERS)
-        self._blocked_at = self._list_tokens = self._asked_at = 0
+        self._blocked_at = self._list_tokens = self._asked_at = self._prune_from = 0
         self.compression_count = self._attachment.arrive()
 
     def _move(self, home: Path) -> None:
@@ -230,7 +231,7 @@ class LCMEngine(ContextEngine):
             self.context_length = context_length
         self.threshold_tokens = self.preview_threshold_tokens(self.context_length)
         self.last_prompt_tokens = self.last_real_prompt_tokens = 0  # measured for another model
-        self._blocked_at = 0
+        self._blocked_at = self._prune_from = 0
 
     def preview_threshold_tokens(self, context_length: int) -> int:
         """The threshold that a window of this size would have."""
@@ -283,6 +284,14 @@ class LCMEngine(ContextEngine):
             self._last_summary_error = said_by(error)
             self._failures.note("compress", error)
             return messages
+
+    def prune_tool_results_only(
+        self, messages: list[Any], current_tokens: int | None = None
+    ) -> tuple[list[Any], int]:
+        """Between two passes: tool results that nobody misses, shown in part where that is worth it."""
+        with self._failures.kept("prune_tool_results_only"):
+            return pruned(self, messages, whole(current_tokens) or self.last_prompt_tokens)
+        return messages, 0
 
     def record_completed_compaction(self, *args: Any, **kwargs: Any) -> None:
         """The host took the result over; nothing is left to do: nodes are on disk since."""

@@ -1,0 +1,123 @@
+"""Between two passes an engine shows old tool results in part, where that is worth it, and loses nothing."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+from lcm import LCMEngine
+from lcm.dag.tokens import count_messages
+from lcm.dag.validity import new_faults
+
+WINDOW = 32_000
+
+
+@pytest.fixture
+def engine(tmp_path):
+    engine = LCMEngine(WINDOW, db_path=tmp_path / "lcm.db", summarizer=lambda _: "A summary.")
+    engine.on_session_start("s")
+    yield engine
+    engine.close()
+
+
+def steps(count, size, path=lambda n: f"f{n}"):
+    """A user, and so many calls with results of *size* characters."""
+    rows = [{"role": "user", "content": "look through all of it"}]
+    for n in range(count):
+        function = {"name": "read", "arguments": json.dumps({"path": path(n)})}
+        calls = [{"id": f"c{n}", "type": "function", "function": function}]
+        rows.append({"role": "assistant", "content": "", "tool_calls": calls})
+        text = f"line {n} " + "what stands there " * (size // 18)
+        rows.append(
+            {"role": "tool", "tool_call_id": f"c{n}", "content": text, "_db_persisted": True}
+        )
+    return rows
+
+
+def expanded(engine, uid):
+    """What ``lcm_expand`` gives back under *uid*, page by page."""
+    text, cursor = "", None
+    while True:
+        asked = {"uid": uid, "detail": "raw"} | ({"cursor": cursor} if cursor else {})
+        page = json.loads(engine.handle_tool_call("lcm_expand", asked))
+        text += "".join(each["content"] for each in page["messages"])
+        if not (cursor := page["cursor"]):
+            return text
+
+
+def test_old_results_are_shown_in_part_and_come_back_whole(engine):
+    """Above soft_threshold, with the uid of each; the last ones stay, and so do the host's notes on the rows."""
+    rows = steps(20, 4400)
+    given = copy.deepcopy(rows)
+    used = count_messages(rows)
+    assert 0.6 * WINDOW < used < engine.threshold_tokens
+    pruned, count = engine.prune_tool_results_only(rows, used)
+    assert rows == given
+    assert count >= 5
+    assert pruned[-1] == rows[-1]
+    assert not new_faults(rows, pruned)
+    assert count_messages(pruned) < used - 5 * 900
+    changed = [n for n, row in enumerate(rows) if pruned[n] != row]
+    assert len(changed) == count
+    for n in changed:
+        assert pruned[n] == rows[n] | {"content": pruned[n]["content"]}
+        uid = pruned[n]["content"].partition("[lcm ")[2][:8]
+        assert expanded(engine, uid) == rows[n]["content"]
+
+
+def test_the_list_with_stubs_is_the_same_conversation(engine):
+    """It comes back as what it was: nothing new, nothing revised, nothing withdrawn; verbatim in a later node too."""
+    rows = steps(20, 4400)
+    pruned, count = engine.prune_tool_results_only(rows, count_messages(rows))
+    assert count
+    pruned.append({"role": "assistant", "content": "That is all."})
+    report = engine.ingest(pruned)
+    assert (report.new, report.revised, report.withdrawn) == (1, 0, 0)
+    pruned += [{"role": "user", "content": "thanks, go on " * 900}]
+    pruned += [{"role": "assistant", "content": "yes " * 9000}, {"role": "user", "content": "and?"}]
+    out = engine.compress(pruned, count_messages(pruned), force=True)
+    name = out[0]["content"].partition("[lcm ")[2][:8]
+    assert "line 0 what stands there" in expanded(engine, name)
+    assert rows[2]["content"] in expanded(engine, name)
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "share"), [(10, 4400, 1.0), (20, 200, 1.0), (20, 4400, 0.5)]
+)
+def test_nothing_changes_where_it_is_not_worth_it(engine, count, size, share):
+    """Below soft_threshold, or without a large old result: the very list comes back."""
+    rows = steps(count, size)
+    assert engine.prune_tool_results_only(rows, int(count_messages(rows) * share)) == (rows, 0)
+
+
+def test_what_was_read_again_goes_first(engine):
+    """Of two reads of the same file the earlier one is shown in part, also where it is not old."""
+    rows = steps(18, 4400, path=lambda n: "the same" if n > 14 else f"f{n}")
+    pruned, _ = engine.prune_tool_results_only(rows, count_messages(rows))
+    stubs = [n for n, row in enumerate(rows) if pruned[n] != row]
+    assert {2 * 15 + 2, 2 * 16 + 2} <= set(stubs)
+    assert 2 * 17 + 2 not in stubs
+
+
+def test_it_is_not_looked_at_again_before_it_has_grown(engine, monkeypatch):
+    """A host asks after every round of tools."""
+    rows = steps(20, 4400)
+    pruned, _ = engine.prune_tool_results_only(rows, count_messages(rows))
+    again, count = engine.prune_tool_results_only(pruned, engine.threshold_tokens - 500)
+    assert (again is pruned, count) == (True, 0)
+    monkeypatch.setattr(engine._attachment, "bind", None)
+    assert engine.prune_tool_results_only(pruned, engine.threshold_tokens - 400) == (pruned, 0)
+    assert not engine.get_status()["problems"]
+
+
+def test_a_failure_leaves_the_list(engine, monkeypatch):
+    """It is logged, and shown by the status."""
+    rows = steps(20, 4400)
+
+    def fails(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(engine._attachment, "bind", fails)
+    assert engine.prune_tool_results_only(rows, count_messages(rows)) == (rows, 0)
+    assert engine.get_status()["problems"]
