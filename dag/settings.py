@@ -40,7 +40,6 @@ _NOT_YET: Final = frozenset(
         "drift_window_size",
         "embeddings",
         "min_turns_before_compaction",
-        "soft_threshold",
         "state_updates",
         "ui_verbosity",
     }
@@ -217,7 +216,9 @@ class Settings:
         "Share of the window at which the conversation is compacted.",
     )
     soft_threshold: float = _key(
-        0.60, _fraction(0.01), "Share of the window at which summaries are prepared ahead."
+        0.60,
+        _fraction(0.01),
+        "Share of the window from which work is done ahead: old tool results shown in part.",
     )
     target: float = _key(
         0.40, _fraction(_LEAST_TARGET), "Share of the window that a compaction aims at."

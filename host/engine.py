@@ -289,9 +289,11 @@ class LCMEngine(ContextEngine):
         self, messages: list[Any], current_tokens: int | None = None
     ) -> tuple[list[Any], int]:
         """Between two passes: tool results that nobody misses, shown in part where that is worth it."""
-        with self._failures.kept("prune_tool_results_only"):
+        try:
             return pruned(self, messages, whole(current_tokens) or self.last_prompt_tokens)
-        return messages, 0
+        except Exception as error:
+            self._failures.note("prune_tool_results_only", error)
+            return messages, 0
 
     def record_completed_compaction(self, *args: Any, **kwargs: Any) -> None:
         """The host took the result over; nothing is left to do: nodes are on disk since."""

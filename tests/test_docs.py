@@ -23,7 +23,6 @@ OTHER_VALUES = {
     "drift_window_size": 5,
     "embeddings": True,
     "min_turns_before_compaction": 7,
-    "soft_threshold": 0.5,
     "state_updates": "off",
     "ui_verbosity": "all",
 }
