@@ -22,7 +22,11 @@ def stations(tmp_path_factory):
     found = []
     seen = {"rows": [], "lists": [], "passes": []}
     known: list[str] = []
-    with a_home(tmp_path_factory.mktemp("upgrade"), hosts["old"]) as (home, _):
+    with (
+        hosts["old"].unchanged(),
+        hosts["new"].unchanged(),
+        a_home(tmp_path_factory.mktemp("upgrade"), hosts["old"]) as (home, _),
+    ):
         for generation, start in WAY:
             home.host = hosts[generation]
             name = "go_on" if known else "begin"

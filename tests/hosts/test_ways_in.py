@@ -20,8 +20,11 @@ def model():
 
 
 @pytest.fixture
-def home(make_home, model):
-    return make_home(model.url)
+def home(make_home, model, host):
+    home = make_home(model.url)
+    with host.unchanged():  # other tests go from one host to the other
+        yield home
+        host.clean()
 
 
 @pytest.mark.parametrize("way", list(Way), ids=lambda way: way.name.lower())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +43,13 @@ class Host:
     def clean(self) -> None:
         """Leave no engine in the host's own folder: it would win over every other copy."""
         shutil.rmtree(self.engine_folder, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Nobody puts an engine into the host's own folder meanwhile, or takes one away."""
+        with (self.environment / "engine_folder.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     @property
     def is_new(self) -> bool:
