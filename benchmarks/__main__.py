@@ -1,4 +1,4 @@
-"""``python -m benchmarks [ingest|turn|compress|memory|verify|all]`` or ``replay``, in the clone."""
+"""``python -m benchmarks [ingest|turn|compress|memory|verify|all]`` or ``replay``, ``drift``, in the clone."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .clock import Figure
 from .compaction import compress
+from .drift import main as drift
 from .memory import memory
 from .replay.run import main as replay
 from .report import as_json, machine, table
@@ -31,8 +32,8 @@ _SIZES = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write the table to standard output; 0 whatever the figures are."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if given[:1] == ["replay"]:  # figures of another kind, and options of its own
-        return replay(given[1:])
+    if given[:1] in (["replay"], ["drift"]):  # figures of another kind, and options of their own
+        return {"replay": replay, "drift": drift}[given[0]](given[1:])
     asked = _parser().parse_args(given)
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="lcm-benchmarks-", dir=asked.folder) as folder:
@@ -62,7 +63,9 @@ def _measure(group: str, folder: Path, asked: argparse.Namespace) -> list[Figure
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description=__doc__, epilog="replay --help says what it takes"
+        prog="python -m benchmarks",
+        description=__doc__,
+        epilog="replay --help and drift --help say what they take",
     )
     parser.add_argument("group", nargs="?", choices=[*_SIZES, "all"], default="all")
     parser.add_argument("--sizes", type=_sizes, help="messages, separated by commas")

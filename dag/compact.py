@@ -8,7 +8,7 @@ while a summariser works.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..storage.records import Entry, Node
 from .budget import Budget, budget_for
 from .cascade import choose_levels
 from .condense import next_runs
+from .drift import turns_of
 from .erase import Cleaner, eraser
 from .fit import fresh, stub
 from .focus import concerned
@@ -34,6 +35,7 @@ from .renderer import filler_row, render, summary_row
 from .scene import Scene, scene_of, size_of, speaks
 from .segment import leaves
 from .source_text import source_text
+from .subjects import Subjects
 from .validity import new_faults
 
 __all__ = ["Outcome", "PassRequest", "compact"]
@@ -97,7 +99,9 @@ def _fitted(work: _Work, rows: Sequence[Any], before: int, budget: Budget) -> Ou
             best = replace(best, reason=best.reason or tried.reason)
         if best.after <= budget.limit:
             break
-    return replace(best, made=tuple(work.maker.made))
+    last = best.frame.last_turn if best.frame else 0
+    drifts = work.subjects.drifts(last) if work.subjects else ()
+    return replace(best, made=tuple(work.maker.made), drifts=drifts)
 
 
 def _narrowed(budget: Budget, share: float | None) -> Budget:
@@ -123,9 +127,12 @@ class _Work:
         self.rows = {each.bound.messages[0]: each.row for each in exact}
         self.versions = {each.bound.messages[0]: each.bound.version for each in exact}
         self.clean = Cleaner(request.redact, eraser(stones)).text
+        self.subjects: Subjects | None = None
         if request.force:
             for route in request.routes:
                 route.breaker.wake()
+            if request.judge is not None:
+                request.judge.breaker.wake()
         voice = Voice(
             request.routes,
             self.clean(request.focus),
@@ -292,13 +299,30 @@ class _Work:
             [item for item in items if item.first_seq > hole],
         ]  # fmt: skip
         rows = self._read(items)
+        if items and self.subjects is None:
+            self.subjects = self._subjects(items, rows, hole)
+        seams = self.subjects.seams if self.subjects else ()
         return [
             group
             for side in sides
             for group in leaves(
-                side, [rows[item.entry.id] if item.entry else {} for item in side], leaf
+                side, [rows[item.entry.id] if item.entry else {} for item in side], leaf, seams
             )
         ]
+
+    def _subjects(
+        self, items: Sequence[Item], rows: Mapping[int, Any], hole: int | None
+    ) -> Subjects:
+        """The same for every try, and for a later pass: what stays is looked at too."""
+        own = [item.entry for item in items if item.entry]
+        start = min(items[-1].last_seq + 1, hole or self.scene.end)
+        behind = self.store.entries(self.line, first=start, last=self.scene.end)
+        known = {each.id for each in own if each.seq >= start}
+        rest = [self._shown(each) for each in behind if not each.withdrawn and each.id not in known]
+        rows = {**rows, **self._read([Item(entry=each) for each in rest])} if rest else rows
+        turns = turns_of(sorted([*own, *rest], key=lambda entry: entry.seq), rows)
+        settings = self.request.settings
+        return Subjects(turns, settings.drift_window_size, self.request.judge, self.clean)
 
     def _ids(self, index: int) -> tuple[int, ...]:
         """Our numbers of the first message (or fold) at or behind that place of the list."""

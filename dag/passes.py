@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..storage.records import Node, Pass
+from .drift import Drift
+from .drift_model import Judge
 from .maker import PASS_SECONDS
 from .redact import Redact
 from .settings import Settings
@@ -37,6 +39,8 @@ class PassRequest:
     """What the pass may spend on the summariser."""
     redact: Redact | None = None
     """Takes the secrets out of what a summariser reads and writes."""
+    judge: Judge | None = None
+    """Tells where the subject changes; None: the words do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ class Outcome:
     frame: Node | None = None
     made: Sequence[Node] = field(default_factory=tuple)
     """Nodes that this pass made (not those it found)."""
+    drifts: Sequence[Drift] = field(default_factory=tuple)
+    """The newest changes of subject in what this pass compacted, oldest first."""
 
     def record(self, session: str) -> Pass:
         """What is remembered of the pass."""

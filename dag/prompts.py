@@ -1,4 +1,4 @@
-"""What a model is asked for a summary: the words of prompts.yaml around one request.
+"""What a model is asked: the words of prompts.yaml around one request.
 
 The words live in a file of their own, so that they can be read and compared without the code. Text
 of users is put in by one pass over the template: it is never a format string, and never read again.
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from .drift_model import DriftRequest
 from .summarizer import SummaryRequest
 
 _SLOT: Final = re.compile(r"<<(\w+)>>")
@@ -26,18 +27,37 @@ def summary_messages(request: SummaryRequest) -> list[dict[str, str]]:
     hold.
     """
     words = _prompts()["summary"]
-    marker = hashlib.sha256(request.text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     user = _fill(
         words["user"],
         {
             "levels": "\n".join(_size(level, request.max_tokens) for level in request.levels),
             "focus": _fill(words["focus"], {"focus": request.focus}) if request.focus else "",
             "memory": _fill(words["memory"], {"memory": request.memory}) if request.memory else "",
-            "marker": f"=== {marker}",
+            "marker": _marker(request.text),
             "source": request.text,
         },
     )
     return [{"role": "system", "content": words["system"]}, {"role": "user", "content": user}]
+
+
+def drift_messages(request: DriftRequest) -> list[dict[str, str]]:
+    """Return the two messages that ask a model where the subject changes, between such lines too."""
+    words = _prompts()["drift"]
+    user = _fill(
+        words["user"],
+        {
+            "first": str(request.judged[0]),
+            "last": str(request.judged[-1]),
+            "marker": _marker(request.text),
+            "lines": request.text,
+        },
+    )
+    return [{"role": "system", "content": words["system"]}, {"role": "user", "content": user}]
+
+
+def _marker(source: str) -> str:
+    digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"=== {digest[:12]}"
 
 
 def _size(level: int, max_tokens: int) -> str:

@@ -17,7 +17,15 @@ from typing import Any, Final
 from .tokens import clip
 from .usage import Usage
 
-__all__ = ["Draft", "Rejected", "Reply", "is_too_long", "read", "without_surrogates"]
+__all__ = [
+    "Draft",
+    "Rejected",
+    "Reply",
+    "is_too_long",
+    "read",
+    "without_surrogates",
+    "words_of",
+]
 
 _HINT_TOKENS: Final = 24
 
@@ -135,6 +143,19 @@ def read(answer: object, *, trusted: bool) -> Draft:
     Raises:
         Rejected: it is no summary.
     """
+    text = words_of(answer, trusted=trusted)
+    draft = _parse(text, anywhere=not trusted)
+    if draft is None and not trusted:
+        _judge_text(text)
+    return draft or Draft({0: text})
+
+
+def words_of(answer: object, *, trusted: bool = False) -> str:
+    """The text of an answer, without a model's thoughts.
+
+    Raises:
+        Rejected: there is none, or the response says itself that it is no answer.
+    """
     reply = (
         answer if isinstance(answer, Reply) else Reply(answer if isinstance(answer, str) else "")
     )
@@ -145,10 +166,7 @@ def read(answer: object, *, trusted: bool) -> Draft:
     text = text.strip()
     if not text:
         raise Rejected("empty answer")
-    draft = _parse(text, anywhere=not trusted)
-    if draft is None and not trusted:
-        _judge_text(text)
-    return draft or Draft({0: text})
+    return text
 
 
 def _judge_response(reply: Reply) -> None:

@@ -1,12 +1,17 @@
 """Cuts a run of messages into the sources of leaves.
 
-Cuts stand at turns, and inside a turn that is too large for one leaf at steps
-(an assistant row with all its results). Never between a call and its result.
+Cuts stand where the subject changes, between them at turns, and inside a turn
+that is too large for one leaf at steps (an assistant row with all its results).
+Never between a call and its result.
+
+What stands behind a cut has no say in it: a longer run that begins alike is cut
+alike, but for the last two leaves of the shorter one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import accumulate, pairwise
 
 from .messages import Row
 from .nodes import Item
@@ -14,16 +19,19 @@ from .validity import crossed, partners
 
 __all__ = ["leaves"]
 
-#: A leaf smaller than this share of the size wanted joins its neighbour.
+#: A leaf smaller than this share of the size wanted joins its neighbour, whatever it speaks of.
 _SMALL = 0.25
 #: A turn up to this many times the size wanted is still one leaf.
 _OVERFULL = 2
 
 
-def leaves(items: Sequence[Item], rows: Sequence[Row], leaf_tokens: int) -> list[list[Item]]:
+def leaves(
+    items: Sequence[Item], rows: Sequence[Row], leaf_tokens: int, seams: Collection[int] = ()
+) -> list[list[Item]]:
     """Group *items* into leaves of about *leaf_tokens* at the most, in order.
 
-    *rows* holds the message of each item, an empty mapping for a node.
+    *rows* holds the message of each item, an empty mapping for a node. *seams*: numbers of the
+    turns with which a new subject begins; a leaf reaches over one only if it is small without.
     """
     if not items:
         return []
@@ -35,8 +43,33 @@ def leaves(items: Sequence[Item], rows: Sequence[Row], leaf_tokens: int) -> list
             atoms.append([])
         atoms[-1].append(index)
     tokens = [item.entry.tokens if item.entry else 0 for item in items]  # a node's are paid for
-    groups = _packed(tokens, _turns(items, atoms), leaf_tokens)
+    groups = [
+        group
+        for segment in _segments(items, tokens, _turns(items, atoms), leaf_tokens, seams)
+        for group in _packed(tokens, segment, leaf_tokens)
+    ]
     return [[items[index] for index in group] for group in groups]
+
+
+def _segments(
+    items: Sequence[Item],
+    tokens: Sequence[int],
+    turns: Sequence[list[list[int]]],
+    most: int,
+    seams: Collection[int],
+) -> list[list[list[list[int]]]]:
+    """Turns by subject; too little of one for a leaf goes with the next, and at the end with the last."""
+    if not seams or not turns:
+        return [list(turns)]
+    before = [0, *accumulate(tokens)]  # of each item
+    cuts = [0]
+    for place, turn in enumerate(turns):
+        size = before[turn[0][0]] - before[turns[cuts[-1]][0][0]]
+        if size >= _SMALL * most and items[turn[0][0]].first_turn in seams:
+            cuts.append(place)
+    if len(cuts) > 1 and before[-1] - before[turns[cuts[-1]][0][0]] < _SMALL * most:
+        cuts.pop()
+    return [list(turns[start:end]) for start, end in pairwise([*cuts, len(turns)])]
 
 
 def _turns(items: Sequence[Item], atoms: Sequence[list[int]]) -> list[list[list[int]]]:

@@ -36,8 +36,6 @@ _LEAST_TARGET: Final = 0.02
 #: Keys that are read and checked, and that nothing acts on yet: a user must not believe otherwise.
 _NOT_YET: Final = frozenset(
     {
-        "drift_detection_model",
-        "drift_window_size",
         "embeddings",
         "min_turns_before_compaction",
         "state_updates",

@@ -70,6 +70,7 @@ class LCMEngine(ContextEngine):
         self._blocked_at = self._list_tokens = self._asked_at = self._prune_from = 0
         self._breakers = Breakers()
         self._meter = Meter()
+        self._judged: dict[str, tuple[int, ...] | None] = {}
         self.context_length = context_length
         self.threshold_percent = THRESHOLD if settings is None else self.settings.threshold
         self.threshold_tokens = int(context_length * self.threshold_percent)
@@ -122,7 +123,7 @@ class LCMEngine(ContextEngine):
         clone._source.loaded = self._source.loaded
         clone._attachment.home = self._attachment.home
         clone._attachment.traceless = self._attachment.traceless
-        clone._breakers = self._breakers
+        clone._breakers, clone._judged = self._breakers, self._judged
         if self._family is not None:
             self._family.join(clone)
         return clone

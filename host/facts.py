@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import hermes
-from .routes import names_of
+from .routes import drift_name, names_of
 
 if TYPE_CHECKING:
     from .engine import LCMEngine
@@ -51,11 +51,16 @@ def _room(engine: LCMEngine) -> int:
 
 
 def _resting(engine: LCMEngine) -> list[str]:
-    """What there is to say of a summariser that is left alone."""
-    breakers = [engine._breakers.of(name) for name in names_of(engine)]
+    """What there is to say of models that are left alone."""
+    asked = [
+        (name, "Sentences are extracted meanwhile; /compress asks it at once.")
+        for name in names_of(engine)
+    ]
+    asked.append((drift_name(engine), "Words tell the subjects meanwhile."))
+    breakers = [(engine._breakers.of(name), meanwhile) for name, meanwhile in asked]
     return [
-        f"{breaker.reason} ({seconds:.0f} s). Sentences are extracted meanwhile; /compress asks it at once."
-        for breaker in breakers
+        f"{breaker.reason} ({seconds:.0f} s). {meanwhile}"
+        for breaker, meanwhile in breakers
         if (seconds := breaker.rests())
     ]
 

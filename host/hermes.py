@@ -12,12 +12,13 @@ import logging
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..dag.drift_model import DriftModel, DriftRequest
     from ..dag.redact import Redact
     from ..dag.summarizer import Reply, Summarizer, SummaryRequest
     from ..dag.usage import Usage
@@ -27,6 +28,7 @@ __all__ = [
     "auxiliary",
     "compression_enabled",
     "config",
+    "drift_model",
     "engine_selected",
     "engine_served",
     "home",
@@ -39,6 +41,9 @@ __all__ = [
 ]
 
 _log = logging.getLogger(__name__)
+
+#: Room for the numbers of a few turns, and for what a model thinks before it writes them.
+_DRIFT_TOKENS = 1000
 
 
 def home() -> Path:
@@ -224,25 +229,45 @@ def model_summarizer(model: str) -> Summarizer | None:
 
     *model* replaces the model that is configured for compression.
     """
+    ask = _asker(model)
+    if ask is None:
+        return None
+    from ..dag.prompts import summary_messages
+
+    def summary(request: SummaryRequest) -> Reply:
+        most = sum(request.levels) + request.max_tokens + 400
+        return ask(summary_messages(request), most, request.seconds)
+
+    return summary
+
+
+def drift_model(model: str) -> DriftModel | None:
+    """A model of the host that is asked where the subject changes; None without Hermes."""
+    ask = _asker(model)
+    if ask is None:
+        return None
+    from ..dag.prompts import drift_messages
+
+    def numbers(request: DriftRequest) -> Reply:
+        return ask(drift_messages(request), _DRIFT_TOKENS, request.seconds)
+
+    return numbers
+
+
+def _asker(model: str) -> Callable[[list[dict[str, str]], int, float | None], Reply] | None:
+    """Asks the host's auxiliary model: (messages, most tokens, seconds) to its answer."""
     try:
         from agent.auxiliary_client import call_llm
     except ImportError:
         return None
-    from ..dag.prompts import summary_messages
-    from ..dag.summarizer import Reply
+    from ..dag.replies import Reply
     from ..dag.usage import Usage
 
-    def ask(request: SummaryRequest) -> Reply:
+    def ask(messages: list[dict[str, str]], most: int, seconds: float | None) -> Reply:
         wanted: dict[str, Any] = {"model": model} if model else {}
-        if request.seconds is not None:
-            wanted["timeout"] = min(request.seconds, auxiliary("timeout") or math.inf)
-        messages = summary_messages(request)
-        response = call_llm(
-            task="compression",
-            messages=messages,
-            max_tokens=sum(request.levels) + request.max_tokens + 400,
-            **wanted,
-        )
+        if seconds is not None:
+            wanted["timeout"] = min(seconds, auxiliary("timeout") or math.inf)
+        response = call_llm(task="compression", messages=messages, max_tokens=most, **wanted)
         choice = response.choices[0]
         said = choice.message.content
         counted = Usage.of(getattr(response, "usage", None))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dag.meter import Meter, totals_of
 from . import hermes
-from .routes import routes_of
+from .routes import judge_of, routes_of
 
 if TYPE_CHECKING:
     from ..dag.compact import Outcome, PassRequest
@@ -81,6 +81,7 @@ def request_for(
         focus=focus,
         memory=memory,
         redact=None if engine.settings.redact == "off" else hermes.redaction(),
+        judge=judge_of(engine, meter or engine._meter),
     )
 
 
@@ -105,6 +106,9 @@ def note_outcome(engine: LCMEngine, outcome: Outcome, measured: int) -> None:
         )
     made = len(outcome.made)
     _log.info("compacted %d tokens to %d (%d new nodes)", outcome.before, outcome.after, made)
+    if outcome.drifts:
+        turns = ", ".join(str(drift.turn) for drift in outcome.drifts)
+        _log.info("the subject changed at turn %s", turns)
 
 
 def note_refusal(engine: LCMEngine) -> None:

@@ -1,4 +1,4 @@
-"""Whom an engine asks for summaries, and in which order."""
+"""Whom an engine asks for summaries and in which order, and whom where the subject changes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from . import hermes
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from ..dag.drift_model import Judge
     from ..dag.summarizer import Route
     from .engine import LCMEngine
 
-__all__ = ["names_of", "routes_of"]
+__all__ = ["drift_name", "judge_of", "names_of", "routes_of"]
 
 
 _CALLERS = "the caller's"
@@ -53,6 +54,25 @@ def names_of(engine: LCMEngine) -> list[Hashable]:
         return [(_CALLERS,)]
     served = (engine.provider, engine.base_url, engine.model)
     return [(model, *served) for model in _models(engine)]
+
+
+def judge_of(engine: LCMEngine, meter: Meter) -> Judge | None:
+    """The model of the settings that tells where the subject changes; None: the words do."""
+    named = engine.settings.drift_detection_model
+    if not named or engine._attachment.skips(engine._session_id):
+        return None
+    from ..dag.drift_model import Judge
+
+    model = hermes.drift_model(named)
+    if model is None:
+        return None
+    breaker = engine._breakers.of(drift_name(engine))
+    return Judge(metered(model, meter, named), breaker, engine._judged)
+
+
+def drift_name(engine: LCMEngine) -> Hashable:
+    """What tells its route from all others."""
+    return ("drift", engine.settings.drift_detection_model, engine.provider, engine.base_url)
 
 
 def _models(engine: LCMEngine) -> list[str]:

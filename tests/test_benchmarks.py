@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from lcm.benchmarks.drift import matched, window_diff
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -71,3 +72,51 @@ def test_a_size_that_cuts_a_block_is_refused():
     done = run("ingest", "--sizes", "10")
     assert 2 == done.returncode
     assert "multiples of four" in done.stderr
+
+
+# changes of subject
+
+
+@pytest.fixture(name="sessions", scope="module")
+def _sessions(tmp_path_factory):
+    """Two conversations of four sessions each, as the real ones are laid out."""
+    folder = tmp_path_factory.mktemp("sessions")
+    for kind in ("conv", "meta"):
+        (folder / kind / "own").mkdir(parents=True)
+    subjects = (
+        "tide harbour lantern",
+        "flour starter oven",
+        "relay signal cable",
+        "brass plate museum",
+    )
+    rows = [
+        {"role": role, "content": subject}
+        for subject in subjects
+        for _ in range(5)
+        for role in ("user", "assistant")
+    ]
+    for name in ("a", "b"):
+        lines = "\n".join(map(json.dumps, rows))
+        (folder / "conv" / "own" / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+        meta = {"sessions": [{"first": first} for first in range(0, 40, 10)]}
+        (folder / "meta" / "own" / f"{name}.json").write_text(json.dumps(meta), encoding="utf-8")
+    return folder
+
+
+def test_changes_of_subject_are_judged(sessions):
+    """What the words find stands beside cuts at fixed lengths, and leaves beside leaves."""
+    done = run("drift", "--data", str(sessions))
+    assert done.returncode == 0, done.stderr
+    assert "| own | 3 | words alone | 3 | 1.00 | 1.00 | 1.00 | 1.00 | 0.00 |" in done.stdout
+    assert "| own | 3 | fixed lengths | 3 |" in done.stdout
+    assert "| own | 1500 | 1 | 0.00 | 1 | 0.00 |" in done.stdout
+    assert "ms of processor time" in done.stdout
+    assert 2 == run("drift", "--data", str(sessions / "nowhere")).returncode
+
+
+def test_hits_and_misses_are_counted_as_they_are():
+    """A real change counts once, an exact one first; windows differ where their counts do."""
+    assert 2 == matched({3, 5, 6}, {5, 3, 9}, 0)
+    assert 2 == matched({3, 4, 5}, {4, 9}, 1) + matched({9}, {9}, 0)
+    assert 0.0 == window_diff({4, 8}, {4, 8}, 12)
+    assert 0.0 < window_diff({5, 8}, {4, 8}, 12) < window_diff(set(), {4, 8}, 12) <= 1.0

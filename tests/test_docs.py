@@ -19,8 +19,6 @@ PAGES = sorted(
 )
 #: A value of each setting without effect that is not its default.
 OTHER_VALUES = {
-    "drift_detection_model": "a-model",
-    "drift_window_size": 5,
     "embeddings": True,
     "min_turns_before_compaction": 7,
     "state_updates": "off",

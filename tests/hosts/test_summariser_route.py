@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
+from dataclasses import replace
 
 import pytest
 from hostkit.truth import NOTHING, difference, said, stored
-from lcm.demo.model import Reply, Script, ScriptedModel, Turn
+from lcm.demo.model import Reply, Script, ScriptedModel, Turn, text_of
 
 pytestmark = pytest.mark.slow
 
@@ -85,3 +88,42 @@ def test_a_summariser_that_hangs_stops_no_turn(make_home):
     assert not any(turn["failed"] for turn in result["turns"])
     assert result["turns"][-1]["compressions"] >= 1
     assert any(auxiliary for auxiliary, _ in model.keys)
+
+
+class Subjects(KeyedModel):
+    """A model that, asked where the subject changes, says at turn 4."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(script)
+        self.shown: list[tuple[str, str]] = []
+
+    def answer(self, body):
+        request = super().answer(body)
+        if "new_subject" in text_of(body["messages"][0]["content"]):
+            self.shown.append((body["model"], text_of(body["messages"][-1]["content"])))
+            turn = [4] if "judge: 2 to 4" in self.shown[-1][1] else []
+            return replace(request, reply=Reply(json.dumps({"new_subject": turn})))
+        return request
+
+
+def test_a_model_that_is_set_tells_where_the_subject_changes(make_home):
+    """The one that is named, by the route of summaries; and summaries end where it says."""
+    with Subjects(Script(TURNS)) as model:
+        home = make_home(model.url)
+        home.install()
+        home.config["lcm"] = {
+            "drift_detection_model": "subjects-1",
+            "drift_window_size": 5,
+            "leaf_tokens": 16_000,
+        }
+        result, kept = converse(home)
+        summaries = [text_of(request.messages[-1]["content"]) for request in model.summaries]
+    assert result["turns"][-1]["compressions"] >= 1
+    assert kept["status"]["problems"] == []
+    assert {"subjects-1"} == {name for name, _ in model.shown}
+    assert [f"\n{n}: page {n - 1}: words and more" in model.shown[0][1] for n in range(1, 5)] == [
+        True
+    ] * 4
+    pages = [re.findall(r"^user: page (\d+)", text, re.MULTILINE) for text in summaries]
+    assert ["0", "1", "2"] in pages
+    assert any(leaf[:1] == ["3"] for leaf in pages)
