@@ -12,24 +12,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..storage.canon import decode, digest
+from ..storage.canon import decode
 from ..storage.errors import StoreForgotten
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node
-from .budget import Budget, budget_for
+from .budget import Budget
 from .cascade import choose_levels
 from .condense import next_runs
 from .drift import turns_of
 from .erase import Cleaner, eraser
 from .fit import fresh, stub
 from .focus import concerned
-from .identity import MARK, mark_of
-from .ingest import Binding, Bound
+from .ingest import Binding
 from .maker import Maker, Voice
 from .messages import is_system
+from .names import names_of
 from .nodes import Item, frame_of
-from .passes import Outcome, PassRequest
+from .passes import Outcome, PassRequest, budget_of
 from .planner import Cut, choose_cut
 from .renderer import filler_row, render, summary_row
 from .scene import Scene, scene_of, size_of, speaks
@@ -70,13 +70,7 @@ def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> 
             after=before,
             reason="the list is below the threshold",
         )
-    budget = budget_for(
-        request.settings,
-        window=request.window,
-        threshold_tokens=request.threshold_tokens,
-        overhead=measured - before,
-        squeeze=before if request.force and measured < request.threshold_tokens else None,
-    )
+    budget = budget_of(request, before)
     for begun_anew in (False, True):
         try:
             stones = tuple(store.eraser().stones("text"))
@@ -197,24 +191,13 @@ class _Work:
             *([cut.lifted] if cut.lifted is not None else []),
             *range(cut.keep_from, len(live)),
         ]
-        uids = self._uids([live[index].bound for index in cut.stubs])
+        uids = names_of(self.store, [live[index].bound for index in cut.stubs])
         return [
             stub(live[index].row, uids[live[index].bound.messages[0]], cut.stubs[index])
             if index in cut.stubs
             else fresh(live[index].row)
             for index in indexes
         ]
-
-    def _uids(self, bounds: Sequence[Bound]) -> dict[int, str]:
-        """A uid for each message that can be named in our form; a host's that cannot gets an alias."""
-        uids = {}
-        for message in self.store.read([(bound.messages[0], 0) for bound in bounds]):
-            uid = message.uid
-            if not MARK.match(mark_of(uid)):
-                uid = digest(uid.encode()).hex()
-                self.store.alias(message.id, uid)
-            uids[message.id] = uid
-        return uids
 
     # nodes
 

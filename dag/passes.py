@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..storage.records import Node, Pass
+from .budget import Budget, budget_for
 from .drift import Drift
 from .drift_model import Judge
 from .maker import PASS_SECONDS
@@ -15,7 +16,7 @@ from .redact import Redact
 from .settings import Settings
 from .summarizer import Route
 
-__all__ = ["Outcome", "PassRequest"]
+__all__ = ["Outcome", "PassRequest", "budget_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,18 @@ class PassRequest:
     """Takes the secrets out of what a summariser reads and writes."""
     judge: Judge | None = None
     """Tells where the subject changes; None: the words do."""
+
+
+def budget_of(request: PassRequest, before: int) -> Budget:
+    """The budget of a list of *before* tokens."""
+    measured = max(request.current_tokens or 0, before)
+    return budget_for(
+        request.settings,
+        window=request.window,
+        threshold_tokens=request.threshold_tokens,
+        overhead=measured - before,
+        squeeze=before if request.force and measured < request.threshold_tokens else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,6 @@ _NOT_YET: Final = frozenset(
         "embeddings",
         "min_turns_before_compaction",
         "state_updates",
-        "ui_verbosity",
     }
 )
 
@@ -205,7 +204,9 @@ class Settings:
         "When summaries are prepared: off, ahead (above soft_threshold) or every_turn.",
     )
     ui_verbosity: Literal["all", "normal", "minimal", "off"] = _key(
-        "normal", _choice("all", "normal", "minimal", "off"), "Which events are shown."
+        "normal",
+        _choice("all", "normal", "minimal", "off"),
+        "Which events are shown: all, normal (changes of subject, compactions), minimal (changes of subject), off.",
     )
     database: str = _key("", _text, "The database file; empty: lcm/lcm.db in the Hermes home.")
     threshold: float = _key(

@@ -7,19 +7,24 @@ what matters is on disk when a call returns. What fails is logged and shown.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..dag.breaker import Breakers
 from ..dag.meter import Meter, totals_of
 from . import hermes
+from .answers import answer
 from .attachment import Attachment, SettingsSource
 from .base import ContextEngine
+from .events import Told
 from .facts import engine_facts
 from .failures import Failures, said_by
 from .passes import compacted, note_refusal
 from .prune import pruned
+from .questions import Cooldown, cooldown_of, has_content, is_over, status_line
+from .requests import Requests, select
 from .surface import COUNTERS, START, THRESHOLD, called, whole
 
 if TYPE_CHECKING:
@@ -71,6 +76,9 @@ class LCMEngine(ContextEngine):
         self._breakers = Breakers()
         self._meter = Meter()
         self._judged: dict[str, tuple[int, ...] | None] = {}
+        self._requests = Requests()
+        self._told = Told()
+        self.on_event: Callable[[Any], Any] | None = None
         self.context_length = context_length
         self.threshold_percent = THRESHOLD if settings is None else self.settings.threshold
         self.threshold_tokens = int(context_length * self.threshold_percent)
@@ -124,6 +132,7 @@ class LCMEngine(ContextEngine):
         clone._attachment.home = self._attachment.home
         clone._attachment.traceless = self._attachment.traceless
         clone._breakers, clone._judged = self._breakers, self._judged
+        clone.on_event = self.on_event
         if self._family is not None:
             self._family.join(clone)
         return clone
@@ -168,6 +177,7 @@ class LCMEngine(ContextEngine):
         self._session_id = self._attachment.session_id = session_id
         self.__dict__.update(COUNTERS)
         self._blocked_at = self._list_tokens = self._asked_at = self._prune_from = 0
+        self._requests = Requests()
         self.compression_count = self._attachment.arrive()
 
     def _move(self, home: Path) -> None:
@@ -233,6 +243,7 @@ class LCMEngine(ContextEngine):
         self.threshold_tokens = self.preview_threshold_tokens(self.context_length)
         self.last_prompt_tokens = self.last_real_prompt_tokens = 0  # measured for another model
         self._blocked_at = self._prune_from = 0
+        self._requests = Requests()
 
     def preview_threshold_tokens(self, context_length: int) -> int:
         """The threshold that a window of this size would have."""
@@ -246,10 +257,13 @@ class LCMEngine(ContextEngine):
         for name in ("prompt_tokens", "completion_tokens", "total_tokens") if usage else ():
             setattr(self, f"last_{name}", whole((usage or {}).get(name)))
             self.last_real_prompt_tokens = self.last_prompt_tokens
+        self._requests.answered(whole(usage.get("prompt_tokens")) if usage else 0)
 
     def note_usage_less_response(self, *args: Any, **kwargs: Any) -> None:
         """The provider sent no usage."""
         self.update_from_response(None)
+
+    # what the host asks
 
     def should_compress(self, prompt_tokens: int | None = None) -> bool:
         """Whether the list is over the threshold, and a pass would help."""
@@ -258,12 +272,44 @@ class LCMEngine(ContextEngine):
     def should_compress_info(self, prompt_tokens: int | None = None) -> tuple[bool, str | None]:
         """The same, with the reason where a list over the threshold is left as it is."""
         given = map(whole, (prompt_tokens, self.last_prompt_tokens, self._list_tokens))
-        tokens = next((each for each in given if each > 0), 0)
+        tokens = max(next((each for each in given if each > 0), 0), self._requests.pressure)
         if not self._session_id or tokens < self.threshold_tokens or self.threshold_tokens <= 0:
             return False, None
         if tokens < self._blocked_at:
-            return False, _BLOCKED
+            return False, self.block_reason
         return True, None
+
+    def should_compress_preflight(self, messages: Sequence[Any]) -> bool:
+        """Whether a list that the host takes to be below the threshold is over it (newer hosts)."""
+        ask = partial(is_over, self, messages)
+        return self._failures.instead("should_compress_preflight", default=False, call=ask)
+
+    def has_content_to_compress(self, messages: Sequence[Any]) -> bool:
+        """Whether ``/compress`` would make *messages* smaller."""
+        ask = partial(has_content, self, messages)  # where it fails, compress() says what is wrong
+        return self._failures.instead("has_content_to_compress", default=True, call=ask)
+
+    def get_active_compression_failure_cooldown(self, **kwargs: Any) -> Cooldown | None:
+        """How long summarisers that failed are left alone; None if none is. It blocks no compaction."""
+        return self._failures.instead("cooldown", None, partial(cooldown_of, self))
+
+    def get_automatic_compaction_status_message(
+        self, *, phase: str = "", default_message: str | None = "", **context: Any
+    ) -> str | None:
+        """What the host shows before a compaction (newer hosts); None: nothing."""
+        said = partial(status_line, self, default_message or "")
+        return self._failures.instead("status line", default_message, said)
+
+    def select_context(
+        self, request_messages: list[Any], *, conversation_messages: list[Any] | None = None,
+        incoming_message: Any = None, budget_tokens: int = 0, **kwargs: Any,
+    ) -> list[Any] | None:  # fmt: skip
+        """None while the request fits; else a list for this request alone (newer hosts)."""
+        if not self._session_id or not request_messages:
+            return None
+        window = whole(budget_tokens) or self.context_length
+        made = partial(select, self, request_messages, conversation_messages, window)
+        return self._failures.instead("select_context", None, made)
 
     # compaction
 
@@ -318,38 +364,7 @@ class LCMEngine(ContextEngine):
 
     def handle_tool_call(self, name: str, args: Any, **kwargs: Any) -> str:
         """Answer a call of the agent; JSON, never an exception."""
-        from ..storage.errors import StoreError
-        from ..tools.toolset import failure
-
-        try:
-            return self._answer(name, args, kwargs.get("messages"))
-        except Exception as error:
-            self._failures.note(str(name), error)
-            if isinstance(error, StoreError):
-                hint = "The conversation goes on. `hermes lcm doctor` says more."
-                return failure(str(error), hint)
-            hint = (
-                "The conversation goes on. This is a fault of lcm, and the log has its traceback; "
-            )
-            return failure(
-                f"{name} failed: {said_by(error)}.",
-                f"{hint}`hermes lcm doctor` looks at the database.",
-            )
-
-    def _answer(self, name: str, args: Any, messages: Sequence[Any] | None) -> str:
-        from ..tools.desk import Desk
-        from ..tools.toolset import call, failure
-
-        if not self._session_id:
-            return failure(
-                "No session is open.", "lcm's tools work as soon as the agent is on one."
-            )
-        with self._failures.kept("ingest before a tool call"):  # a question may be answered even so
-            self._attachment.ingest(messages, self._session_id)
-        stored = self._attachment.stored()
-        if stored is None:
-            return failure(*self._attachment.absence())
-        return call(Desk(*stored, self.settings, engine_facts(self)), name, args)
+        return answer(self, name, args, kwargs.get("messages"))
 
     # status
 
@@ -364,4 +379,7 @@ class LCMEngine(ContextEngine):
     @property
     def block_reason(self) -> str | None:
         """Why a list over the threshold is left as it is at the moment."""
-        return _BLOCKED if self._blocked_at else None
+        if not self._blocked_at:
+            return None
+        cooldown = cooldown_of(self)
+        return f"{_BLOCKED}; {cooldown['reason']}" if cooldown is not None else _BLOCKED

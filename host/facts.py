@@ -6,12 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import hermes
+from .questions import cooldown_of
 from .routes import drift_name, names_of
 
 if TYPE_CHECKING:
     from .engine import LCMEngine
 
 __all__ = ["engine_facts", "facts_of"]
+
+
+_SHORTENED = (
+    "the conversation is larger than the model can read: what is sent is shortened, request by request."
+    " /compress makes it fit"
+)
 
 
 def engine_facts(engine: LCMEngine) -> dict[str, Any]:
@@ -36,7 +43,11 @@ def _facts(engine: LCMEngine) -> dict[str, Any]:
         "list_tokens": engine._list_tokens,
         "blocked": engine.block_reason,
         "room_tokens": _room(engine),
+        "cooldown": dict(cooldown) if (cooldown := cooldown_of(engine)) is not None else None,
+        "shortened_requests": engine._requests.shortened,
+        "events": list(engine._told.lines),
         "problems": [
+            *([_SHORTENED] if engine._requests.pressure else []),
             *_resting(engine),
             *(f"lcm.{problem.message}" for problem in (*loaded.problems, *loaded.inert)),
             *engine._failures.recent(),

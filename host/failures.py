@@ -9,13 +9,16 @@ from __future__ import annotations
 import contextlib
 import logging
 import time as clock
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ..storage.errors import StoreError
 from ..storage.traces import trace_of
 
 __all__ = ["Failures", "said_by"]
+
+Value = TypeVar("Value")
 
 _log = logging.getLogger(__name__)
 
@@ -88,6 +91,13 @@ class Failures:
             if not last:
                 raise
             _log.warning("lcm: %s was interrupted; what it did not store comes next time", what)
+
+    def instead(self, what: str, default: Value, call: Callable[[], Value]) -> Value:
+        """What *call* gives; *default* where it raises an ``Exception``."""
+        given = default
+        with self.kept(what):
+            given = call()
+        return given  # noqa: RET504 - where the call raises, it is still the default
 
     def recent(self) -> list[str]:
         """The last few, for the status."""

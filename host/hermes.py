@@ -38,6 +38,7 @@ __all__ = [
     "parent_of",
     "redaction",
     "settings_section",
+    "show",
 ]
 
 _log = logging.getLogger(__name__)
@@ -164,6 +165,23 @@ class Parent:
 _NO_SECRET = re.compile(r"\+(?=[1-9]\d{6,14})|(?<=uthorizatio)n|(?<=UTHORIZATIO)N")
 _HIDDEN = {"+": "\ue0f0", "n": "\ue0f1", "N": "\ue0f2"}
 _SHOWN = str.maketrans({hidden: shown for shown, hidden in _HIDDEN.items()})
+
+
+def show(engine: Any, line: str) -> bool:
+    """Have the agent of this process's command line show *line*; False where *engine* serves none."""
+    try:
+        from hermes_cli.plugins import get_plugin_manager
+    except ImportError:
+        return False
+    try:
+        agent = getattr(getattr(get_plugin_manager(), "_cli_ref", None), "agent", None)
+        if agent is None or agent.context_compressor is not engine:
+            return False
+        agent._emit_status(line)
+    except Exception:  # a line that is not shown must not cost a pass
+        _log.debug("the host did not show a line", exc_info=True)
+        return False
+    return True
 
 
 def redaction() -> Redact:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dag.meter import Meter, totals_of
 from . import hermes
+from .events import events_of, tell
 from .routes import judge_of, routes_of
 
 if TYPE_CHECKING:
@@ -42,19 +43,21 @@ def compacted(
     ledger, binding = engine._attachment.bind(rows, engine._session_id)
     # Behind it: whether a model may see the session may be known only now.
     spent = Meter(engine._meter)
-    request = request_for(engine, current_tokens, focus, memory, force=force, meter=spent)
+    tokens = max(current_tokens or 0, engine._requests.pressure) or None
+    request = request_for(engine, tokens, focus, memory, force=force, meter=spent)
     try:
         outcome = compact(ledger.store, ledger.session.line, binding, request)
     finally:
         with engine._failures.kept("counting model calls"):
             engine._meter.settle(ledger.store, ledger.session.name)
-    note_outcome(engine, outcome, max(current_tokens or 0, outcome.before))
+    note_outcome(engine, outcome, max(tokens or 0, outcome.before))
     if not outcome.changed:
         _log.info("nothing was compacted: %s", outcome.reason)
         return messages
     done = outcome.record(ledger.session.name)
     detail = {**done.detail, "model_calls": totals_of(spent.spent())}
     ledger.store.record_pass(replace(done, detail=detail))
+    tell(engine, events_of(ledger.session.name, outcome))
     return list(outcome.rows)
 
 
@@ -93,6 +96,7 @@ def note_outcome(engine: LCMEngine, outcome: Outcome, measured: int) -> None:
     engine._blocked_at = after + _growth(engine) if after >= engine.threshold_tokens else 0
     if not outcome.changed:
         return
+    engine._requests.compacted()
     engine.compression_count += 1
     engine._last_compression_made_progress = True
     engine._last_compression_savings_pct = 100 * (1 - outcome.after / max(outcome.before, 1))

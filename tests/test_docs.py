@@ -22,7 +22,6 @@ OTHER_VALUES = {
     "embeddings": True,
     "min_turns_before_compaction": 7,
     "state_updates": "off",
-    "ui_verbosity": "all",
 }
 
 

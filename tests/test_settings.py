@@ -299,8 +299,8 @@ def test_no_section_raises(raw):
 
 
 def test_a_setting_without_effect_is_reported():
-    """A user who sets ``ui_verbosity`` must not believe that it changes anything yet."""
-    loaded = load_settings({"ui_verbosity": "all", "threshold": 0.5, "state_updates": "ahead"})
-    assert ["ui_verbosity"] == [problem.key for problem in loaded.inert]
+    """A user who sets ``embeddings`` must not believe that it changes anything yet."""
+    loaded = load_settings({"embeddings": True, "threshold": 0.5, "state_updates": "ahead"})
+    assert ["embeddings"] == [problem.key for problem in loaded.inert]
     assert () == loaded.problems
-    assert "all" == loaded.settings.ui_verbosity
+    assert loaded.settings.embeddings
