@@ -16,7 +16,8 @@ from ..storage.protocol import Store
 from ..storage.records import Draft, Entry, Node
 from .editions import Editions
 from .identity import STUB, is_less
-from .matching import Match, Probe, Uids, match
+from .leftover import Probe, Uids
+from .matching import Match, match
 from .messages import (
     KEY_BYTES,
     Row,
@@ -87,7 +88,7 @@ class Memo:
     named: bool = False
     """Whether a row of the list has a uid of the host's."""
     renamed: bool = False
-    """Whether the list before it may have had none: see :class:`matching.Uids`."""
+    """Whether the list before it may have had none: see :class:`leftover.Uids`."""
     lifted: tuple[int, tuple[int, ...]] = (-1, ())
     """Place of the last summary row, and the messages that its frame left out and that stand behind it."""
 
@@ -217,7 +218,7 @@ class Run:
         if not probes and stretch.floor is None:
             return  # a list without a message says nothing
         stored = self._candidates(stretch)
-        found = match(stored, probes, uids, self.editions.read)
+        found = match(stored, probes, uids, self.editions.read, behind=stretch.floor is not None)
         while (
             stretch.floor is None
             and stored

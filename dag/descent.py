@@ -11,7 +11,8 @@ from typing import Any
 
 from ..storage.protocol import Store
 from .editions import Editions
-from .matching import Probe, Uids, match
+from .leftover import Probe, Uids
+from .matching import match
 from .messages import absorbed_uids, host_uid, is_system, key_of
 from .renderer import HEAD
 

@@ -14,7 +14,7 @@ from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Entry
 from .identity import is_fold, is_less, parted
-from .matching import Probe
+from .leftover import Probe
 from .messages import (
     Row,
     absorbed_uids,

@@ -9,72 +9,22 @@ folded. What no pass binds is new.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
-from typing import NamedTuple
 
 from ..storage.records import Entry
 from .align import align
-from .identity import is_certain, is_fold, is_less, likeness, parted
+from .leftover import LOOK_AHEAD, Leftover, Probe, Read, Uids
 from .messages import (
     KEY_BYTES,
-    Row,
     calls_of,
-    host_uid,
     is_minted,
-    normal,
-    role_of,
     same_words,
     text_of,
 )
 
-__all__ = ["Match", "Probe", "match"]
-
-#: How many stored messages beyond the next one are tried for a leftover row.
-_LOOK_AHEAD = 8
-_LOOK_AHEAD_WITHDRAWN = 32
-_FAR = 256
-"""Stored messages of its role that are tried for the leftover rows of one gap beyond those: a list without
-its calls and results has a gap for each turn, as long as that."""
-#: Share of words from which an edited row between matched neighbours is taken for the same message.
-_ALIKE = 0.3
-
-
-Read = Callable[[Sequence[Entry]], Sequence[Sequence[Row]]]
-"""Loads the messages of entries, each in its versions, the current one first."""
-
-
-class Uids(NamedTuple):
-    """What the uids of a list say."""
-
-    numbers: Mapping[str, int]
-    """Our number of every message that a uid in the rows names."""
-    given: bool
-    """Whether the host gives uids: then a row without one is none that has had one."""
-    renamed: bool = False
-    """Whether it may have given other ones than are known: the list before this one had none."""
-
-    def allow(self, row: Row, entry: Entry) -> bool:
-        """Whether the row may be that message: a host's uid is for ever."""
-        uid = host_uid(row)
-        if uid is None:
-            return not (self.given or entry.withdrawn) or is_minted(entry.uid)
-        if self.renamed and uid not in self.numbers:
-            return True
-        return is_minted(entry.uid) or self.numbers.get(uid) == entry.id
-
-
-class Probe(NamedTuple):
-    """A row of the host's list that is a message; a tuple, for there are as many as rows."""
-
-    at: int
-    """Its place in the list."""
-    row: Row
-    key: bytes
-    names: tuple[str, ...] = ()
-    """uids of its messages, as far as it tells: the host's, or those in a stub of ours."""
+__all__ = ["Match", "match"]
 
 
 @dataclass(slots=True)
@@ -103,19 +53,25 @@ def match(
     probes: Sequence[Probe],
     uids: Uids,
     read: Read,
+    *,
+    behind: bool = False,
 ) -> Match:
-    """Bind *probes* to *stored*; *read* loads the messages of entries."""
+    """Bind *probes* to *stored*; *read* loads the messages of entries.
+
+    *behind*: something that both stand behind is known, so what is missing at their beginning is in between.
+    """
     result = Match([()] * len(probes))
     if not stored:
         return result
     _by_uid(stored, probes, uids.numbers, result)
-    _by_uid_and_fold(stored, probes, _Leftover(stored, uids, read, result.taken), result)
+    _by_uid_and_fold(stored, probes, Leftover(stored, uids, read, result.taken), result)
     for window in _gaps(len(stored), result):
         _by_words(stored, probes, window, uids, result)
-    _drop_weak_end(stored, probes, _Leftover(stored, uids, read, result.taken), result)
+    _drop_weak_end(stored, probes, Leftover(stored, uids, read, result.taken), result)
+    _drop_end_taken_back(stored, probes, result, behind=behind)
     for withdrawn in (False, True):  # what is in the conversation before what was taken out of it
         for window in _gaps(len(stored), result):
-            leftover = _Leftover(stored, uids, read, result.taken, withdrawn=withdrawn)
+            leftover = Leftover(stored, uids, read, result.taken, withdrawn=withdrawn)
             _by_likeness(leftover, probes, window, result)
     return result
 
@@ -132,7 +88,7 @@ def _by_uid(
 
 
 def _by_uid_and_fold(
-    stored: Sequence[Entry], probes: Sequence[Probe], leftover: _Leftover, result: Match
+    stored: Sequence[Entry], probes: Sequence[Probe], leftover: Leftover, result: Match
 ) -> None:
     """A fold whose uid names its first part only: the host had given the others none yet."""
     for n in sorted(result.sure):
@@ -142,7 +98,7 @@ def _by_uid_and_fold(
         there = (i for i in range(first + 1, len(stored)) if not stored[i].withdrawn)
         minted = takewhile(
             lambda i: i not in result.taken and is_minted(stored[i].uid),
-            islice(there, _LOOK_AHEAD - 1),
+            islice(there, LOOK_AHEAD - 1),
         )
         run = [first, *minted]
         if len(run) > 1 and (folded := leftover.fold(probes[n].row, run)):
@@ -181,7 +137,7 @@ def _by_words(
 
 
 def _drop_weak_end(
-    stored: Sequence[Entry], probes: Sequence[Probe], leftover: _Leftover, result: Match
+    stored: Sequence[Entry], probes: Sequence[Probe], leftover: Leftover, result: Match
 ) -> None:
     """Unbind short answers at the end that follow another question than before.
 
@@ -206,12 +162,31 @@ def _drop_weak_end(
             for i in range(before + 1, result.found[start][0])
             if i not in result.taken and not stored[i].withdrawn
         ]
-        tried = (free[n : n + _LOOK_AHEAD] for n in range(min(len(free), _LOOK_AHEAD)))
+        tried = (free[n : n + LOOK_AHEAD] for n in range(min(len(free), LOOK_AHEAD)))
         if not free or any(leftover.run(probes[row], run) for run in tried):
             return
         for n in range(start, end):
             result.unbind(n)
         end = start
+
+
+def _drop_end_taken_back(
+    stored: Sequence[Entry], probes: Sequence[Probe], result: Match, *, behind: bool
+) -> None:
+    """Unbind short answers at the end that were taken back before, where the list lacks what stands in front of them.
+
+    That was taken back as well, then, and the same is said anew: it is no filtered list that has them again.
+    """
+    start = end = len(probes)
+    while start and (places := result.found[start - 1]) and stored[places[0]].withdrawn:
+        start -= 1
+    before = result.found[start - 1] if start else (-1,) * behind
+    if not before or start == end or _is_strong(probes, start, end, result):
+        return
+    between = range(before[-1] + 1, result.found[start][0])
+    if any(i not in result.taken and not stored[i].withdrawn for i in between):
+        for n in range(start, end):
+            result.unbind(n)
 
 
 #: Rows, or characters, from which neighbours that stand in both lists are no chance.
@@ -230,7 +205,7 @@ def _is_strong(probes: Sequence[Probe], start: int, end: int, result: Match) -> 
 
 
 def _by_likeness(
-    leftover: _Leftover, probes: Sequence[Probe], window: tuple[int, int, int, int], result: Match
+    leftover: Leftover, probes: Sequence[Probe], window: tuple[int, int, int, int], result: Match
 ) -> None:
     a, b, c, d = window
     free = leftover.free(a, b)
@@ -244,7 +219,7 @@ def _by_likeness(
         tried = (
             leftover.run(
                 probes[n],
-                free[place : place + _LOOK_AHEAD],
+                free[place : place + LOOK_AHEAD],
                 alone=len(free) == len(rows) == 1,
                 anchored=before == (free[place] - 1,),
             )
@@ -254,125 +229,3 @@ def _by_likeness(
         if run:
             result.bind(n, *run)
             at = bisect_right(free, run[-1])
-
-
-class _Leftover:
-    """Stored messages of one gap that no row has claimed yet."""
-
-    def __init__(
-        self,
-        stored: Sequence[Entry],
-        uids: Uids,
-        read: Read,
-        taken: AbstractSet[int],
-        *,
-        withdrawn: bool = False,
-    ) -> None:
-        self._stored, self._uids, self._read, self._withdrawn = stored, uids, read, withdrawn
-        self._taken = taken
-        self._messages: dict[int, Sequence[Row]] = {}
-        self.closed = False
-        """Whether the gap ends in front of a row that is known."""
-        self.reach = _LOOK_AHEAD_WITHDRAWN if withdrawn else _LOOK_AHEAD
-        self._left = 0 if withdrawn else _FAR
-        """How many messages may still be tried beyond that."""
-
-    def free(self, start: int, end: int) -> list[int]:
-        """The messages between that are looked at."""
-        return [
-            i
-            for i in range(start, end)
-            if i not in self._taken and self._stored[i].withdrawn == self._withdrawn
-        ]
-
-    def _versions(self, i: int, near: Sequence[int]) -> Sequence[Row]:
-        """The message at *i*, its current version first; its neighbours are loaded with it."""
-        if i not in self._messages:
-            loaded = self._read([self._stored[j] for j in near])
-            self._messages.update(zip(near, loaded, strict=True))
-        return self._messages[i]
-
-    def run(
-        self, probe: Probe, free: Sequence[int], *, alone: bool = False, anchored: bool = True
-    ) -> Sequence[int]:
-        """The messages, from the first of *free* on, that *probe* stands for; empty if it is another.
-
-        *anchored*: the row before stands for the message before. Only then do
-        calls and results count as the same by their ids, which are used again.
-        """
-        entry, row = self._stored[free[0]], probe.row
-        if entry.role != role_of(row) or not self._uids.allow(row, entry):
-            return ()
-        if folded := self.fold(row, free) or self.fold(row, self._back(free[0])):
-            return folded
-        if alone and self.closed and not self._withdrawn:
-            return free[:1]  # one for one between known rows: an edit, however different
-        by_id = bool(row.get("tool_call_id") or calls_of(row))
-        return free[:1] if (anchored or not by_id) and self._alike(row, free) else ()
-
-    def far(self, probe: Probe, free: Sequence[int], start: int) -> Sequence[int]:
-        """The same for those of *free* from place *start* on: only what cannot be chance, one read at a time."""
-        row = probe.row
-        for place in range(start, len(free)):
-            i = free[place]
-            if not self._left:
-                break
-            if self._stored[i].role != role_of(row) or not self._uids.allow(row, self._stored[i]):
-                continue
-            self._left -= 1
-            versions = self._versions(i, [i])
-            begins = normal(text_of(row)).startswith(normal(text_of(versions[0])))
-            if begins and (run := self.fold(row, free[place : place + _LOOK_AHEAD])):
-                return run
-            if any(is_certain(old, row) for old in versions):
-                return (i,)
-        return ()
-
-    def _back(self, first: int) -> Sequence[int]:
-        """*first* and its neighbours, if what follows it was taken back: a fold may bring it back."""
-        run = [first]
-        while len(run) < _LOOK_AHEAD and run[-1] + 1 < len(self._stored):
-            if run[-1] + 1 in self._taken:
-                break
-            run.append(run[-1] + 1)
-        mixed = not self._withdrawn and len(run) > 1 and self._stored[run[1]].withdrawn
-        return run if mixed else ()
-
-    def _alike(self, row: Row, free: Sequence[int]) -> bool:
-        """At the end of a list only what is beyond doubt: the rest is an undo and a new message."""
-        enough = _ALIKE if self.closed and not self._withdrawn else 1.0
-        return any(
-            is_less(old, row) or likeness(old, row) >= enough
-            for old in self._versions(free[0], free)
-        )
-
-    def fold(self, row: Row, free: Sequence[int]) -> Sequence[int]:
-        """The run of two or more neighbours that the host folded into *row*, perhaps with notes."""
-        parts: list[Sequence[Row]] = []
-        run: list[int] = []
-        noted: Sequence[int] = ()
-        for i in free:
-            if run and not self._are_neighbours(run[-1], i, free):
-                break
-            versions = self._versions(i, free)
-            if versions[0].get("role") != row.get("role"):
-                continue  # a host drops a stray row first, and folds those around it then
-            parts.append(versions)
-            run.append(i)
-            if len(run) > 1 and is_fold([each[0] for each in parts], row):
-                return tuple(run)
-            if len(run) > 1 and _same_calls(parts, row) and parted(parts, row, own_lines=True):
-                noted = tuple(run)
-        return noted
-
-    def _are_neighbours(self, one: int, other: int, free: Sequence[int]) -> bool:
-        """Whether nothing that the list has stands between, nor what it may have."""
-        return all(
-            i in free or (self._stored[i].withdrawn and not self._withdrawn)
-            for i in range(one + 1, other)
-        )
-
-
-def _same_calls(parts: Sequence[Sequence[Row]], row: Row) -> bool:
-    ids = [call.get("id") for versions in parts for call in calls_of(versions[0])]
-    return ids == [call.get("id") for call in calls_of(row)]

@@ -39,6 +39,29 @@ def stored(ledger):
     return [decode(m.body) for m in ledger.store.read([(e.id, 0) for e in entries])]
 
 
+# the same said again
+
+
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+def test_an_answer_that_was_taken_back_is_said_again_in_the_place_of_another(ledger, warm):
+    """An undo that was seen, then one that was not, and a retry that says what was said before the first."""
+    rows = [user("one"), said("an answer"), user("another question"), said("Done.")]
+    ledger.ingest(rows)
+    assert 2 == ledger.ingest(rows[:2]).withdrawn
+    report = (ledger if warm else again(ledger)).ingest([rows[0], said("Done.")])
+    assert (1, 1) == (report.new, report.withdrawn)
+    assert [rows[0], said("Done.")] == stored(ledger)
+
+
+def test_an_answer_that_comes_back_with_its_question_is_the_same(ledger):
+    """The undo is undone, in a list that leaves out the calls of the turn before."""
+    rows = [*long_turn(2), said("an answer"), user("another question"), said("Done.")]
+    ledger.ingest(rows)
+    assert 2 == again(ledger).ingest(rows[:-2]).withdrawn
+    assert (0, 0) == ((report := again(ledger).ingest([rows[0], *rows[5:]])).new, report.withdrawn)
+    assert rows == stored(ledger)
+
+
 # behind a long gap of a filtered list
 
 
