@@ -153,14 +153,14 @@ def _cohesion(stems: Sequence[set[str]], half: int) -> list[float]:
     Nearer words and nearer ties count more; none reaches over more than *half* turns.
     """
     ties = [0] * (len(stems) + 1)  # what comes at each turn, and goes
+    met: dict[str, int] = {}
     for at, words in enumerate(stems):
-        rest = words.copy()
-        for apart in range(min(at, half)):
-            if shared := rest & stems[at - apart - 1]:
-                rest -= shared
-                tie = len(shared) * _NEAR[apart]
-                ties[at - apart] += tie
+        for last in map(met.get, words):
+            if last is not None and at - last <= half:
+                tie = _NEAR[at - last - 1]
+                ties[last + 1] += tie
                 ties[at + 1] -= tie
+        met.update(dict.fromkeys(words, at))
     sizes = [*map(len, stems), *[0] * half]
     near = _NEAR[:half]
     tied = [_LINK + count for count in accumulate(ties[:-1])]
