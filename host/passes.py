@@ -110,9 +110,6 @@ def note_outcome(engine: LCMEngine, outcome: Outcome, measured: int) -> None:
         )
     made = len(outcome.made)
     _log.info("compacted %d tokens to %d (%d new nodes)", outcome.before, outcome.after, made)
-    if outcome.drifts:
-        turns = ", ".join(str(drift.turn) for drift in outcome.drifts)
-        _log.info("the subject changed at turn %s", turns)
 
 
 def note_refusal(engine: LCMEngine) -> None:
