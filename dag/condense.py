@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from ..storage.records import Node
 
-__all__ = ["next_runs"]
+__all__ = ["CROWDED", "next_runs"]
 
 #: Blocks, in multiples of the fan-in, from which any neighbours are condensed.
-_CROWDED = 4
+CROWDED = 4
 
 
 def next_runs(nodes: Sequence[Node], fanin: int, hole: int | None) -> list[tuple[int, int]]:
@@ -32,7 +32,7 @@ def next_runs(nodes: Sequence[Node], fanin: int, hole: int | None) -> list[tuple
         ]
         if found:
             return found
-    return _crowded(nodes, fanin, hole) if len(nodes) > _CROWDED * fanin else []
+    return _crowded(nodes, fanin, hole) if len(nodes) > CROWDED * fanin else []
 
 
 def _crowded(nodes: Sequence[Node], fanin: int, hole: int | None) -> list[tuple[int, int]]:

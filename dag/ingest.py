@@ -101,6 +101,12 @@ class Ledger:
             report = self.ingest(rows)
             return report, Binding(rows, list(self._memo.bound), list(self._memo.ends))
 
+    def last(self) -> tuple[Binding, tuple[int, int]]:
+        """The last list, in rows that nobody changes; and what is the same for the same list on the same line."""
+        with self._mutex:
+            binding = Binding(list(self._seen), list(self._memo.bound), list(self._memo.ends))
+            return binding, (len(self._seen), self._revision)
+
     def _bind(self, rows: Sequence[Any], start: int) -> IngestReport:
         line = self.session.line
         with self.store.writing():

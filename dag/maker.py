@@ -8,9 +8,10 @@ that make the same node the first committed one stands for both.
 
 from __future__ import annotations
 
+import contextlib
 import time as clock
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from ..storage.errors import StoreForgotten
 from ..storage.forget import Stone
@@ -19,8 +20,9 @@ from ..storage.records import Node
 from .nodes import Item, node_of, source_key
 from .patience import Patience
 from .redact import Redact
-from .summarizer import Route, Summary, SummaryRequest, summarize
+from .summarizer import Route, Summary, SummaryRequest, is_barred, is_final, summarize
 from .tokens import count_text
+from .underway import Halted, Leash, NotMade, Underway
 
 __all__ = ["Maker", "Voice"]
 
@@ -34,6 +36,8 @@ PASS_SECONDS = 240.0
 _UNWRITTEN_SECONDS = 1.0
 #: Nodes written in one transaction at the most.
 _BATCH = 64
+#: Seconds that a pass waits for a node that is made in the background; then it makes one itself.
+_WAIT_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,10 @@ class Voice:
     """Takes secrets out of what comes back; what it reads is without them."""
     stones: Sequence[Stone] = ()
     """Those of the strings that *clean* takes out because they were forgotten."""
+    underway: Underway = field(default_factory=Underway)
+    """What other makers of this process are at."""
+    leash: Leash | None = None
+    """Of whoever makes nodes ahead: a summariser writes them, or they are not made."""
 
 
 class Maker:
@@ -60,6 +68,9 @@ class Maker:
         """Nodes that were not there before."""
         self._store, self._line, self._levels = store, line, tuple(levels)
         self._voice = voice
+        self._claims: list[tuple[str, str]] = []
+        self._fresh: list[Node] = []
+        """Made, and not yet written."""
         self._patience = Patience(voice.seconds)  # a turn must not wait for ever
 
     def check(self) -> None:
@@ -80,35 +91,115 @@ class Maker:
         """A node for each group, in order; *text* gives what a summariser reads of one.
 
         *most*: tokens that a text may have, where that is less than usual.
+
+        Raises:
+            NotMade, Halted: on a leash only; what was made before is stored.
         """
         keys = [source_key(group, self._levels) for group in groups]
         found = self._store.nodes_for(keys)
-        fresh: list[Node] = []
         written = clock.monotonic()
-        for key, group in zip(keys, groups, strict=True):
-            if key in found:
-                continue
-            node = node_of(self._line, group, self._levels, key, self._summary(text(group), most))
-            found[key] = node
-            fresh.append(node)
-            if len(fresh) >= _BATCH or clock.monotonic() - written > _UNWRITTEN_SECONDS:
-                found |= self._write(fresh)
-                fresh, written = [], clock.monotonic()
-        found |= self._write(fresh)
-        return [found[key] for key in keys]
+        try:
+            for key, group in zip(keys, groups, strict=True):
+                if key in found or self._is_made(key, found):
+                    continue
+                summary = self._summary(text(group), most)
+                self._insist(key, summary)
+                found[key] = node_of(self._line, group, self._levels, key, summary)
+                self._fresh.append(found[key])
+                late = clock.monotonic() - written > _UNWRITTEN_SECONDS
+                if late or self._voice.leash or len(self._fresh) >= _BATCH:
+                    found |= self._written()
+                    written = clock.monotonic()
+            return [(found | self._written())[key] for key in keys]
+        finally:
+            self._fresh.clear()
+            self._release()
 
-    def _write(self, nodes: Sequence[Node]) -> dict[str, Node]:
-        """Store *nodes*; returns for each source key the node that stands for it."""
+    def _insist(self, key: str, summary: Summary) -> None:
+        """On a leash, take no extract where a model may give a summary later.
+
+        Raises:
+            NotMade: it may.
+        """
+        leash, reason = self._voice.leash, summary.reason
+        if leash is None or is_final(reason):
+            return
+        if is_barred(reason) or leash.tries_again(key):
+            raise NotMade(reason)
+
+    def remade(
+        self, node: Node, items: Sequence[Item], text: Callable[[Sequence[Item]], str]
+    ) -> bool:
+        """Make *node*, which no model wrote, again of its sources; False if it would not be the same node.
+
+        Raises:
+            NotMade, Halted: it was not made.
+        """
+        if source_key(items, self._levels) != node.source_key:
+            return False
+        if self._voice.leash is not None:
+            self._voice.leash.check()
+        summary = self._summary(text(items), None)
+        if not is_final(summary.reason):
+            raise NotMade(summary.reason)
+        again = node_of(self._line, items, self._levels, node.source_key, summary)
+        with self._writing():
+            self._store.put_node(again)
+        return True
+
+    def has(self, groups: Sequence[Sequence[Item]]) -> bool:
+        """Whether a node for each group is there."""
+        keys = [source_key(group, self._levels) for group in groups]
+        return len(self._store.nodes_for(keys)) == len(set(keys))
+
+    def repaired(self, nodes: Sequence[Node]) -> list[Node]:
+        """*nodes*, where one is degraded and was made again since: the new one."""
+        keys = [node.source_key for node in nodes if node.degraded]
+        better = self._store.nodes_for(keys) if keys else {}
+        return [better.get(node.source_key, node) if node.degraded else node for node in nodes]
+
+    def _is_made(self, key: str, found: dict[str, Node]) -> bool:
+        """Claim a node, or wait for who makes it; True if it is there then, and among *found*."""
+        claim, leash, underway = (self._store.path, key), self._voice.leash, self._voice.underway
+        if leash is not None:
+            leash.check()
+        while not underway.claim(claim):
+            if leash is not None:
+                raise Halted  # a pass makes it, and everything else that it needs
+            found |= self._written()  # who makes it may be waiting for one of these
+            if not underway.wait(claim, min(self._patience.for_a_call(), _WAIT_SECONDS)):
+                return False  # too long: rather made twice than waited for
+        self._claims.append(claim)
+        found |= self._store.nodes_for([key])  # it may have come between the look and the claim
+        return key in found
+
+    def _release(self) -> None:
+        self._voice.underway.release(self._claims)
+        self._claims.clear()
+
+    def _written(self) -> dict[str, Node]:
+        """Store the fresh nodes; returns for each of their source keys the node that stands for it."""
+        nodes = self._fresh
         if not nodes:
             return {}
-        with self._store.writing():
-            self.check()
+        with self._writing():
             standing = self._store.nodes_for([node.source_key for node in nodes])
             for node in nodes:
                 if node.source_key not in standing:
                     self._store.put_node(node)
                     self.made.append(node)
-        return {node.source_key: node for node in nodes} | standing
+        found = {node.source_key: node for node in nodes} | standing
+        self._fresh = []
+        self._release()
+        return found
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A transaction, if there may be one."""
+        leash = self._voice.leash
+        with leash.writing() if leash else contextlib.nullcontext(), self._store.writing():
+            self.check()
+            yield
 
     def _summary(self, text: str, limit: int | None) -> Summary:
         most = min(max(self._levels), count_text(text) // _SHRINK, limit or max(self._levels))

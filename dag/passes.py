@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..storage.forget import Stone
 from ..storage.records import Node, Pass
 from .budget import Budget, budget_for
 from .drift import Drift
 from .drift_model import Judge
-from .maker import PASS_SECONDS
+from .maker import PASS_SECONDS, Voice
 from .redact import Redact
 from .settings import Settings
 from .summarizer import Route
+from .underway import Leash, Underway
 
 __all__ = ["Outcome", "PassRequest", "budget_of"]
 
@@ -42,6 +44,21 @@ class PassRequest:
     """Takes the secrets out of what a summariser reads and writes."""
     judge: Judge | None = None
     """Tells where the subject changes; None: the words do."""
+    underway: Underway = field(default_factory=Underway)
+    """What other makers of this process are at."""
+
+    def voice(self, clean: Redact, stones: Sequence[Stone], leash: Leash | None = None) -> Voice:
+        """Who summarises for it; *clean* is :attr:`redact`, and takes out what was forgotten as well."""
+        return Voice(
+            self.routes,
+            clean(self.focus),
+            clean(self.memory),
+            self.seconds,
+            clean,
+            stones,
+            self.underway,
+            leash,
+        )
 
 
 def budget_of(request: PassRequest, before: int) -> Budget:

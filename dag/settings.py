@@ -37,8 +37,6 @@ _LEAST_TARGET: Final = 0.02
 _NOT_YET: Final = frozenset(
     {
         "embeddings",
-        "min_turns_before_compaction",
-        "state_updates",
     }
 )
 

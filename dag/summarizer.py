@@ -22,7 +22,16 @@ from .patience import Patience
 from .replies import Draft, Rejected, Reply, is_too_long, read, without_surrogates
 from .tokens import clip, count_text
 
-__all__ = ["Reply", "Route", "Summarizer", "Summary", "SummaryRequest", "summarize"]
+__all__ = [
+    "Reply",
+    "Route",
+    "Summarizer",
+    "Summary",
+    "SummaryRequest",
+    "is_barred",
+    "is_final",
+    "summarize",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +47,12 @@ _HALVED: Final = 400  #: tokens; a smaller source is not worth a second call
 #: Where a person speaks in a source, see :mod:`.source_text`.
 _TURN: Final = re.compile(r"^(?=user(?: \([^\n)]{0,80}\))?: )", re.MULTILINE)
 _BLANK_LINE: Final = re.compile(r"(?<=\n\n)")
+#: Why a source has no summary that any summariser could write, but for its own words.
+_FINAL: Final = frozenset(
+    {"", "the source is blank", "not smaller than its source", "nothing of it fits"}
+)
+#: What a reason says where nobody has judged the source: the way to the model is barred.
+_BARRED: Final = ("summariser failed", "not asked for a while", "no time left")
 _SPEAKER: Final = re.compile(r"^(?:user|assistant|tool|system)[^:\n]{0,40}:\s*", re.IGNORECASE)
 
 
@@ -126,6 +141,16 @@ class Route:
         """Where, but not in its own words: they may hold a key, or the conversation."""
         where = "".join(traceback.format_tb(error.__traceback__))
         _log.warning("summariser failed (%s)\n%s", type(error).__name__, where)
+
+
+def is_final(reason: str) -> bool:
+    """Whether a text that is extracted for *reason* is as good as any; also where there is no reason."""
+    return _FINAL.issuperset(reason.split("; "))
+
+
+def is_barred(reason: str) -> bool:
+    """Whether the same source may well be summarised when the way to a model is free again."""
+    return any(each in reason for each in _BARRED)
 
 
 def summarize(

@@ -234,6 +234,14 @@ class Attachment:
         ledger = self.ledger(session_id, rows)
         return ledger, ledger.ingest(rows)
 
+    def on_disk(self, session_id: str) -> Ledger | None:
+        """The ledger of a session that was ingested; None for one that leaves no trace."""
+        if self.skips(session_id):
+            return None
+        with self._mutex:
+            ledger = self._catch_up().standing(session_id)
+        return ledger if ledger is not None and ledger.store.path else None
+
     def stored(self) -> tuple[Store, Session] | None:
         """The session's store, if something of the session is in it."""
         with self._mutex:

@@ -7,6 +7,7 @@ what matters is on disk when a call returns. What fails is logged and shown.
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..dag.breaker import Breakers
 from ..dag.meter import Meter, totals_of
 from . import hermes
+from .ahead import Ahead, order_for
 from .answers import answer
 from .attachment import Attachment, SettingsSource
 from .base import ContextEngine
@@ -78,6 +80,8 @@ class LCMEngine(ContextEngine):
         self._judged: dict[str, tuple[int, ...] | None] = {}
         self._requests = Requests()
         self._told = Told()
+        self._ahead = Ahead(self._failures)
+        weakref.finalize(self, self._ahead.cancel)
         self.on_event: Callable[[Any], Any] | None = None
         self.context_length = context_length
         self.threshold_percent = THRESHOLD if settings is None else self.settings.threshold
@@ -133,6 +137,7 @@ class LCMEngine(ContextEngine):
         clone._attachment.traceless = self._attachment.traceless
         clone._breakers, clone._judged = self._breakers, self._judged
         clone.on_event = self.on_event
+        self._ahead.share(clone._ahead)
         if self._family is not None:
             self._family.join(clone)
         return clone
@@ -174,6 +179,7 @@ class LCMEngine(ContextEngine):
         if session_id == self._attachment.session_id:
             self._session_id = session_id
             return
+        self._ahead.cancel()
         self._session_id = self._attachment.session_id = session_id
         self.__dict__.update(COUNTERS)
         self._blocked_at = self._list_tokens = self._asked_at = self._prune_from = 0
@@ -182,6 +188,7 @@ class LCMEngine(ContextEngine):
 
     def _move(self, home: Path) -> None:
         if self._attachment.move(home):
+            self._ahead.cancel()
             self._session_id = ""
             self._source.forget()  # the other home has a config.yaml of its own
 
@@ -204,6 +211,7 @@ class LCMEngine(ContextEngine):
     def close(self) -> None:
         """Close the database; a later call opens it again."""
         with self._failures.kept("close"):
+            self._ahead.cancel()
             self._attachment.close()
 
     # ingest
@@ -220,6 +228,8 @@ class LCMEngine(ContextEngine):
         """A turn ended (newer hosts)."""
         with self._failures.kept("on_turn_complete"):
             self._attachment.ingest(messages, self._session_id)
+            if order := order_for(self):
+                self._ahead.submit(order)
 
     # tokens
 
@@ -325,6 +335,7 @@ class LCMEngine(ContextEngine):
             return messages
         try:
             focus, memory = str(focus_topic or ""), str(memory_context or "")
+            self._ahead.ease()
             return compacted(self, messages, current_tokens, focus, memory, force=bool(force))
         except Exception as error:  # an exception here would kill the turn
             self._last_compress_aborted = True

@@ -68,6 +68,13 @@ class Failures:
         failure.times += 1
         self._standing[key] = failure
 
+    def works(self, what: str) -> None:
+        """It works: what was wrong with it alone no longer is."""
+        for key, failure in list(self._standing.items()):
+            if key[0] == what:
+                del self._standing[key]
+                _log.info("lcm: %s works again (it was: %s)", what, failure.said)
+
     def over(self) -> None:
         """Something was stored: what was wrong with the store no longer is."""
         for key, failure in list(self._standing.items()):

@@ -6,13 +6,16 @@ answer that lets the core work as a library.
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import inspect
 import json
 import logging
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Parent",
     "auxiliary",
+    "cancelled_by",
     "compression_enabled",
     "config",
     "drift_model",
@@ -240,6 +244,22 @@ def auxiliary(name: str) -> float | None:
     except (TypeError, ValueError):
         return None
     return number if number > 0 else None
+
+
+@contextlib.contextmanager
+def cancelled_by(event: threading.Event) -> Iterator[None]:
+    """Inside, the host's model calls of this thread are ended by *event* alone, where it can do so.
+
+    A host that cannot lets them end by themselves, and by no other interrupt.
+    """
+    try:
+        from agent.auxiliary_client import aux_interrupt_protection as protection
+    except ImportError:
+        yield
+        return
+    can = "cancel_event" in inspect.signature(protection).parameters
+    with protection(cancel_event=event) if can else protection():
+        yield
 
 
 def model_summarizer(model: str) -> Summarizer | None:

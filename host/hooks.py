@@ -19,12 +19,12 @@ from .surface import called
 if TYPE_CHECKING:
     from .engine import LCMEngine
 
-__all__ = ["Family"]
+__all__ = ["REVIEW", "Family"]
 
 
 #: The thread in which a host lets a fork of the agent review the conversation, under the session's
 #: own id; its prompts and answers are no part of the conversation.
-_REVIEW = "bg-review"
+REVIEW = "bg-review"
 
 
 class Family:
@@ -58,7 +58,7 @@ class Family:
         self, session_id: str = "", conversation_history: Sequence[Any] | None = None, **kwargs: Any
     ) -> None:
         """A turn ended: store it before the host goes on."""
-        if threading.current_thread().name == _REVIEW:
+        if threading.current_thread().name == REVIEW:
             return
         engine = self.of(called(session_id)) if session_id else None
         if engine is not None:

@@ -85,6 +85,7 @@ def request_for(
         memory=memory,
         redact=None if engine.settings.redact == "off" else hermes.redaction(),
         judge=judge_of(engine, meter or engine._meter),
+        underway=engine._ahead.underway,
     )
 
 
@@ -103,6 +104,7 @@ def note_outcome(engine: LCMEngine, outcome: Outcome, measured: int) -> None:
     degraded = [node.degraded for node in outcome.made if node.degraded]
     failed = [reason for reason in degraded if reason not in _NO_FAILURE]
     if failed:
+        engine._ahead.repairs(wanted=True)
         engine._last_summary_fallback_used = True
         engine._last_summary_error = (
             f"{len(failed)} of {len(outcome.made)} summaries are extracted sentences ({failed[-1]});"

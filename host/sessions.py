@@ -97,7 +97,7 @@ class Sessions:
 
     def found(self, name: str) -> tuple[Store, Session] | None:
         """The session with its store, if something of it is stored already."""
-        if ledger := self._standing(name):
+        if ledger := self.standing(name):
             return ledger.store, ledger.session
         try:
             store = self.store_for(name, create=False)
@@ -112,7 +112,7 @@ class Sessions:
         Raises:
             StoreError: the store cannot be opened.
         """
-        if ledger := self._standing(name):
+        if ledger := self.standing(name):
             return ledger
         self._inherit(name, session_db)
         store = self.store_for(name, create=True)
@@ -120,7 +120,7 @@ class Sessions:
         self._ledgers[name] = Ledger(store, session, self._redact)
         return self._ledgers[name]
 
-    def _standing(self, name: str) -> Ledger | None:
+    def standing(self, name: str) -> Ledger | None:
         """The ledger of a session that was met before, and was not forgotten since."""
         ledger = self._ledgers.get(name)
         if ledger is not None and ledger.store.session(ledger.session.name) is None:

@@ -12,7 +12,17 @@ from .records import Node, Source
 from .seals import reseal
 from .uids import pack_uid, unpack_uid
 
-__all__ = ["by_source", "by_uid", "counts", "data_of", "on_lines", "over", "put", "stands_for"]
+__all__ = [
+    "by_source",
+    "by_uid",
+    "counts",
+    "data_of",
+    "degraded",
+    "on_lines",
+    "over",
+    "put",
+    "stands_for",
+]
 
 _PACKED = (
     "topic", "hints", "sufficient", "first_seq", "last_seq", "first_turn", "last_turn", "messages", "lifted",
@@ -136,6 +146,19 @@ def on_lines(sql: sqlite3.Connection, lines: Sequence[int], kinds: Sequence[str]
     return _load(sql, rows)
 
 
+_DEGRADED = (
+    "degraded != '' AND NOT EXISTS"
+    " (SELECT 1 FROM nodes again WHERE again.source_key = nodes.source_key AND again.degraded = '')"
+)
+
+
+def degraded(sql: sqlite3.Connection, lines: Sequence[int], limit: int) -> list[Node]:
+    """The newest nodes of these lines that no model wrote, and none has written again."""
+    marks = ",".join("?" * len(lines))
+    query = f"{_NODE} WHERE line IN ({marks}) AND {_DEGRADED} ORDER BY id DESC LIMIT ?"
+    return _load(sql, sql.execute(query, [*lines, limit]).fetchall())
+
+
 def over(sql: sqlite3.Connection, messages: Sequence[int]) -> dict[int, str]:
     """The newest node with each message among its sources."""
     found: dict[int, str] = {}
@@ -183,6 +206,6 @@ def counts(sql: sqlite3.Connection, line: int | None) -> tuple[dict[int, int], i
         values,
     ).fetchall()
     degraded = sql.execute(
-        f"SELECT count(*) FROM nodes WHERE degraded != ''{where}", values
+        f"SELECT count(*) FROM nodes WHERE {_DEGRADED}{where}", values
     ).fetchone()[0]
     return dict(rows), degraded

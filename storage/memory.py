@@ -20,6 +20,7 @@ from .canon import decode
 from .errors import StoreDamaged
 from .memory_archive import MemoryArchive
 from .memory_forget import MemoryEraser
+from .memory_graph import MemoryGraph
 from .memory_rows import Kept, Line
 from .ranking import ranked, words_of
 from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
@@ -30,19 +31,19 @@ __all__ = ["MemoryStore"]
 _GAP = 1 << 20
 
 
-class MemoryStore:
+class MemoryStore(MemoryGraph):
     """A :class:`storage.protocol.Store` that lives as long as the object."""
 
     path = ""
 
     def __init__(self) -> None:
+        super().__init__()
         self._mutex = threading.RLock()
         self._sessions: dict[str, Session] = {}
         self._lines: dict[int, Line] = {}
         self._messages: dict[int, Kept] = {}
         self._last = 0
         self._uids: dict[str, int] = {}
-        self._nodes: dict[str, Node] = {}
         self._memory: dict[tuple[str, str], Any] = {}
         self._passes: list[Pass] = []
         self._eraser = MemoryEraser(self)
@@ -262,40 +263,6 @@ class MemoryStore:
             self._eraser.refuse(node.line)
             self._nodes.setdefault(node.uid, node)
 
-    def nodes(self, uids: Sequence[str]) -> list[Node]:
-        return [self._nodes[uid] for uid in uids if uid in self._nodes]
-
-    def nodes_for(self, source_keys: Sequence[str]) -> dict[str, Node]:
-        wanted = set(source_keys)
-        found: dict[str, Node] = {}
-        for node in sorted(self._nodes.values(), key=lambda node: node.degraded != ""):
-            if node.source_key in wanted:
-                found.setdefault(node.source_key, node)
-        return found
-
-    def nodes_on(
-        self, lines: Sequence[int], *, kinds: Sequence[str] = ("leaf", "condensed")
-    ) -> list[Node]:
-        return [node for node in self._nodes.values() if node.line in lines and node.kind in kinds]
-
-    def over(self, messages: Sequence[int]) -> dict[int, str]:
-        wanted = set(messages)
-        return {
-            source.message: node.uid
-            for node in self._nodes.values()
-            for source in node.sources
-            if source.message in wanted
-        }
-
-    def stands_for(self, uid: str) -> list[tuple[int, int]]:
-        result: list[tuple[int, int]] = []
-        for source in self._nodes[uid].sources if uid in self._nodes else ():
-            if source.message is not None:
-                result.append((source.message, source.version))
-            elif source.node is not None:
-                result += self.stands_for(source.node)
-        return result
-
     # looking things up
 
     def resolve(self, prefix: str) -> list[tuple[str, str]]:
@@ -379,7 +346,7 @@ class MemoryStore:
                 nodes=dict(
                     sorted(Counter(node.depth for node in nodes if node.kind != "frame").items())
                 ),
-                degraded=sum(node.degraded != "" for node in nodes),
+                degraded=len(self.degraded(lines, len(nodes))),
                 bytes=0,
             )
 

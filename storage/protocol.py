@@ -141,6 +141,9 @@ class Store(Protocol):
     ) -> list[Node]:
         """All nodes made on these lines, oldest first."""
 
+    def degraded(self, lines: Sequence[int], limit: int) -> list[Node]:
+        """Up to *limit* nodes made on these lines that no model wrote, and none has written again; newest first."""
+
     def over(self, messages: Sequence[int]) -> dict[int, str]:
         """For each message a node that has it among its sources, if there is one."""
 

@@ -268,6 +268,10 @@ class SqliteStore:
         with self._connection.reading() as sql:
             return graph_tables.on_lines(sql, lines, kinds)
 
+    def degraded(self, lines: Sequence[int], limit: int) -> list[Node]:
+        with self._connection.reading() as sql:
+            return graph_tables.degraded(sql, lines, limit)
+
     def over(self, messages: Sequence[int]) -> dict[int, str]:
         with self._connection.reading() as sql:
             return graph_tables.over(sql, messages)

@@ -20,8 +20,6 @@ PAGES = sorted(
 #: A value of each setting without effect that is not its default.
 OTHER_VALUES = {
     "embeddings": True,
-    "min_turns_before_compaction": 7,
-    "state_updates": "off",
 }
 
 

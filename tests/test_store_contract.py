@@ -228,10 +228,14 @@ def test_the_first_node_stands_and_a_repaired_one_is_preferred(store):
     store.put_node(node(1, line, [], source_key="k", degraded="timeout"))
     store.put_node(node(1, line, [], source_key="other"))
     assert f"{1:032x}" == store.nodes_for(["k", "none"])["k"].uid
+    assert 1 == store.totals(line).degraded
+    assert [f"{1:032x}"] == [each.uid for each in store.degraded([line], 9)]
+    assert [] == store.degraded([line + 1], 9) == store.degraded([line], 0)
     store.put_node(node(2, line, [], source_key="k"))
     store.put_node(node(3, line, [], source_key="k"))
     assert f"{2:032x}" == store.nodes_for(["k"])["k"].uid
-    assert 1 == store.totals(line).degraded
+    assert 0 == store.totals(line).degraded
+    assert [] == store.degraded([line], 9)
 
 
 def test_search_takes_any_bytes_and_ranks(store):

@@ -74,7 +74,9 @@ class Engine:
         self.engine.update_from_response(usage | {"total_tokens": prompt + answer})
 
     def turn_over(self, rows: list[Row]) -> None:
+        """The background has the time that a person takes to read and to type."""
         self.engine.on_turn_complete(rows)
+        vars(self.engine)["_ahead"].wait()
 
     def summary(self, rows: list[Row]) -> str:
         shown = (str(row.get("content")) for row in rows if row.get("_compressed_summary"))

@@ -1,0 +1,206 @@
+"""Makes ahead what the next pass will need, between two turns. It makes no pass, and touches no list.
+
+Nodes are found by their sources and sizes. So preparing a pass means: plan as it will, and make the
+leaves that every later cut makes alike, and the nodes over those. What was extracted because a
+summariser failed is made again; the new node stands in place of the old one as soon as a pass
+rewrites the block anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from ..storage.canon import decode
+from ..storage.protocol import Store
+from ..storage.records import Node
+from .blocks import Blocks
+from .erase import Cleaner, eraser
+from .ingest import Binding
+from .maker import Maker
+from .nodes import Item
+from .passes import PassRequest, budget_of
+from .replies import Reply
+from .scene import scene_of, size_of
+from .source_text import source_text
+from .sources import Plan, Sources
+from .summarizer import Route, SummaryRequest, is_final
+from .tokens import count_text
+from .underway import Halted, Leash, NotMade
+
+__all__ = ["Prepared", "Task", "is_due", "prepare"]
+
+#: Degraded nodes that are looked at after one turn.
+_LOOKED_AT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be prepared: the list after a turn, and the pass that is to come."""
+
+    line: int
+    session: str
+    binding: Binding
+    """The list, in rows that nobody changes."""
+    request: PassRequest
+    """What a pass would be asked for now; ``current_tokens`` are those of the last request."""
+    soft_tokens: int
+    """Below so many nothing is made ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What came of it."""
+
+    made: int = 0
+    repaired: int = 0
+    failure: str = ""
+    """Why a summariser gave nothing; empty if it did, or was not asked."""
+    degraded: bool = True
+    """Whether there may be nodes that are to be made again."""
+
+
+@dataclass(slots=True)
+class _Count:
+    repaired: int = 0
+    degraded: bool = True
+
+
+def is_due(task: Task, *, repairs: bool) -> bool:
+    """Whether there may be anything to do; *repairs*: nodes that are to be made again. Asks no store."""
+    if repairs or task.request.settings.state_updates == "every_turn":
+        return True
+    return _measured(task, sum(map(size_of, task.binding.rows))) >= task.soft_tokens
+
+
+def _measured(task: Task, tokens: int) -> int:
+    """Tokens of the whole request, of which the list has *tokens*."""
+    return max(task.request.current_tokens or 0, tokens)
+
+
+def prepare(store: Store, task: Task, leash: Leash) -> Prepared:
+    """Do it, as far as the *leash* reaches.
+
+    Raises:
+        StoreError: the store failed, or what it holds was forgotten meanwhile.
+    """
+    job = _Job(store, task, leash)
+    failure, count = "", _Count()
+    try:
+        job.ahead()
+        job.repair(count)
+    except Halted:
+        pass
+    except NotMade as error:
+        failure = str(error)
+    return Prepared(len(job.maker.made), count.repaired, failure, count.degraded)
+
+
+class _Job:
+    """One job over one scene."""
+
+    def __init__(self, store: Store, task: Task, leash: Leash) -> None:
+        self._store, self._task, self._leash = store, task, leash
+        request = task.request
+        sizes = [size_of(row) for row in task.binding.rows]
+        self._before = sum(sizes)
+        self._measured = _measured(task, self._before)
+        self._scene = scene_of(store, task.binding, sizes)
+        stones = tuple(store.eraser().stones("text"))
+        self._clean = Cleaner(request.redact, eraser(stones)).text
+        self._sources = Sources(store, task.line, self._scene, request, self._clean)
+        routes = [_counted(route, leash) for route in request.routes]
+        self._voice = replace(request, routes=routes).voice(self._clean, stones, leash)
+        levels = request.settings.target_token_levels
+        self.maker = Maker(store, task.line, levels, self._voice)
+
+    # what the next pass will need
+
+    def ahead(self) -> None:
+        """The leaves, and the nodes over them."""
+        settings = self._task.request.settings
+        (last,) = self._store.tail(self._task.line, 1) or (None,)
+        turns = last.turn if last else 0
+        if self._measured < self._task.soft_tokens or turns < settings.min_turns_before_compaction:
+            return
+        plan = Plan(self._scene.top, [], (), None)
+        blocks = Blocks(plan, self._sources, self.maker)
+        for group in self._due():
+            blocks.add([group])
+            blocks.condense(settings.condense_fanin)
+        blocks.condense(settings.condense_fanin)
+
+    def _due(self) -> Iterator[list[Item]]:
+        """The sources of the leaves that a pass will want as soon as the list is at the threshold."""
+        request = self._task.request
+        budget = budget_of(request, self._before)
+        to_come = max(request.threshold_tokens - self._measured, 0)
+        before = [0, *accumulate(self._scene.tokens)]
+        for group in self._sources.settled(budget.leaf):
+            if before[-1] - before[self._sources.behind(group)] < budget.tail - to_come:
+                return
+            yield group
+
+    # what was extracted
+
+    def repair(self, count: _Count) -> None:
+        """Make again what no model wrote, the newest first."""
+        lines = self._store.lineage(self._task.line)
+        found = [
+            node
+            for node in self._store.degraded(lines, _LOOKED_AT)
+            if not is_final(node.degraded) and not self._leash.gave_up(node.source_key)
+        ]
+        count.degraded = bool(found)
+        for node in found:
+            try:
+                count.repaired += self._again(node)
+            except NotMade:
+                self._leash.tries_again(node.source_key)
+                raise
+        count.degraded = False
+
+    def _again(self, node: Node) -> bool:
+        """Whether there is a better node now for what *node* stands for."""
+        items = self._items(node)
+        if items is None:
+            return False
+        maker = Maker(self._store, node.line, node.levels, self._voice)
+        return maker.remade(node, items, self._read)
+
+    def _items(self, node: Node) -> list[Item] | None:
+        """The sources of *node* as they were; None if one of them is not there any more."""
+        pairs = {s.message: s.version for s in node.sources if s.message is not None}
+        digests = {each.id: each.digest for each in self._store.read(list(pairs.items()))}
+        entries = {
+            entry.id: entry._replace(version=pairs[entry.id], digest=digests[entry.id])
+            for entry in self._store.placed(node.line, pairs)
+            if entry.id in digests
+        }
+        nodes = {
+            each.uid: each for each in self._store.nodes([s.node for s in node.sources if s.node])
+        }
+        items = [
+            Item(entry=entries.get(s.message)) if s.message is not None else Item(node=nodes.get(s.node or ""))
+            for s in node.sources
+        ]  # fmt: skip
+        return items if all(item.entry or item.node for item in items) else None
+
+    def _read(self, items: Sequence[Item]) -> str:
+        """What a summariser reads of the sources of a stored node; of those, too, the best there is."""
+        wanted = [(item.entry.id, item.entry.version) for item in items if item.entry]
+        bodies = {message.id: decode(message.body) for message in self._store.read(wanted)}
+        nodes = iter(self.maker.repaired([item.node for item in items if item.node]))
+        parts = [bodies[item.entry.id] if item.entry else next(nodes) for item in items]
+        return source_text(parts, self._clean)
+
+
+def _counted(route: Route, leash: Leash) -> Route:
+    """The same route; what it is asked is on the bill of *leash*."""
+
+    def call(request: SummaryRequest) -> str | Reply:
+        leash.spend(count_text(request.text))
+        return route.call(request)
+
+    return replace(route, call=call)

@@ -1,0 +1,102 @@
+"""A cut at which everything that a pass needs is there already, so that nobody waits for a summariser.
+
+Leaves are cut where the conversation says, not where the verbatim tail happens to begin. So the
+last of what a pass would like to put away is mostly a part of a leaf that is not full yet: it stays
+in the list, if it fits, and goes with a later pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..storage.protocol import Store
+from .budget import Budget
+from .maker import Maker
+from .messages import is_system
+from .nodes import Item
+from .planner import Cut
+from .scene import Scene, speaks
+from .sources import Plan, Sources
+from .validity import crossed, partners, refuses
+
+__all__ = ["Choice", "Ready"]
+
+#: Leaves at the end of a plan that may be cut otherwise than what was made ahead.
+_UNSURE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a pass does with the list."""
+
+    cut: Cut
+    plan: Plan
+    target: int
+    """Tokens that the new list is to have."""
+    ready: bool = False
+    """Whether all leaves of the plan are there already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Looks for one in a scene."""
+
+    store: Store
+    scene: Scene
+    sources: Sources
+    maker: Maker
+
+    def choice(self, wanted: Choice, budget: Budget) -> Choice:
+        """The latest one for which all leaves are there; *wanted* itself where there is none that fits."""
+        cut, plan = wanted.cut, wanted.plan
+        if self.maker.has(plan.groups):
+            return replace(wanted, ready=True)
+        begun = len(plan.groups) <= _UNSURE or self.maker.has(plan.groups[:1])
+        if not begun or cut.lifted is not None or plan.hole is not None or cut.stubs:
+            return wanted
+        made: list[list[Item]] = []
+        for group in self.sources.settled(budget.leaf):
+            if self.sources.behind(group) > cut.keep_from or not self.maker.has([group]):
+                break
+            made.append(group)
+        return self._earlier(wanted, budget, made) or wanted
+
+    def _earlier(self, wanted: Choice, budget: Budget, made: Sequence[list[Item]]) -> Choice | None:
+        """The latest cut behind some of the leaves that are *made*, at a turn."""
+        rows = [each.row for each in self.scene.live]
+        pairs = partners(rows)
+        crossing = crossed(pairs, len(rows))
+        for count in range(len(made), 0, -1):
+            place = self.sources.behind(made[count - 1])
+            if not self._fits(place, budget):
+                return None
+            if (
+                place < len(rows)
+                and not crossing[place]
+                and speaks(self.store, self.scene.live[place])
+            ):
+                if refuses(rows, range(place, wanted.cut.keep_from), pairs):
+                    return None
+                more = sum(self.scene.tokens[place : wanted.cut.keep_from])
+                return Choice(
+                    Cut(place),
+                    replace(wanted.plan, groups=list(made[:count])),
+                    min(wanted.target + more, _most(budget)),
+                    ready=True,
+                )
+        return None
+
+    def _fits(self, place: int, budget: Budget) -> bool:
+        """Whether what stands from *place* on leaves room for the summaries, and a while until the next pass."""
+        systems = sum(
+            tokens
+            for each, tokens in zip(self.scene.live[:place], self.scene.tokens, strict=False)
+            if is_system(each.row)
+        )
+        return systems + sum(self.scene.tokens[place:]) + budget.reserve <= _most(budget)
+
+
+def _most(budget: Budget) -> int:
+    """Tokens of a list that leaves a while until the next pass."""
+    return (budget.target + budget.limit) // 2
