@@ -5,6 +5,7 @@ Nothing here writes: what may be repaired is named, and the doctor does it when 
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ..dag.ahead_record import AheadRecord
 from ..storage.errors import StoreError, StoreForeign, StoreMissing
 from .backup import FOLDER, how_to_restore
 from .screen import many
@@ -260,6 +262,7 @@ def _inside(path: Path, looking: Callable[[str], None]) -> Iterator[Check]:
     yield _index(seen)
     yield _journal(seen, _size(path.with_name(f"{path.name}-wal")), sqlite_version())
     yield _summaries(seen)
+    yield from _ahead(seen)
 
 
 def _alone(error: StoreError) -> str:
@@ -329,6 +332,28 @@ def _summaries(seen: Examination) -> Check:
         said,
         "Every message under them is kept. See auxiliary.compression in config.yaml.",
     )
+
+
+def _ahead(seen: Examination) -> Iterator[Check]:
+    """Whether what should be prepared between two turns is."""
+    record = AheadRecord.newest(AheadRecord.read(_value(kept)) for kept in seen.ahead)
+    if record.fails:
+        said = (
+            f"Nothing could be summarised ahead the last {record.failures} times: {record.why}. "
+            "Every compaction makes the turn wait for the model, or extracts sentences."
+        )
+        yield wrong(
+            "work ahead", said, "Look at auxiliary.compression in config.yaml, and at the log."
+        )
+    elif record.nodes or record.repaired:
+        yield good("work ahead", f"{many(record.nodes, 'node')} prepared between turns")
+
+
+def _value(kept: str) -> object:
+    try:
+        return json.loads(kept)
+    except ValueError:
+        return None
 
 
 def _lock(path: Path) -> Iterator[Check]:

@@ -164,6 +164,8 @@ def _conversation(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     )
     rows.append(("messages", ", ".join([f"{kept['messages']:,}", *more])))
     rows.append(("summaries", _summaries(kept)))
+    if ahead := kept.get("ahead"):
+        rows.append(("prepared", _ahead(ahead)))
     if last := kept.get("last_compaction"):
         rows.append(("compactions", f"{kept['compactions']:,}, the last at {last['time']}"))
         saved = f"{last['tokens_before']:,} -> {last['tokens_after']:,} tokens"
@@ -185,6 +187,18 @@ def _calls(spent: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if len(rows) == 1:
         return [("model calls", rows[0][1])]
     return [("model calls", said(spent)), *rows]
+
+
+def _ahead(ahead: Mapping[str, Any]) -> str:
+    """What was made between turns, and whether that fails."""
+    said = f"ahead: {many(ahead['nodes'], 'node')}"
+    if ahead["repaired"]:
+        said += f", {ahead['repaired']:,} made again"
+    if ahead["last"]:
+        said += f", the last at {ahead['last']}"
+    if ahead.get("failures"):
+        said += f"; failed {many(ahead['failures'], 'time')} since: {ahead['why']}"
+    return said
 
 
 def _summaries(kept: Mapping[str, Any]) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Final
 
 from ..storage.protocol import Store
 
-__all__ = ["AheadRecord"]
+__all__ = ["AHEAD", "AheadRecord"]
 
-_NAME = "ahead"
+AHEAD: Final = "ahead"
+"""Under this name it is kept."""
+_ALWAYS: Final = 3
+"""Jobs in a row that say that it is no accident."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +30,31 @@ class AheadRecord:
     """Jobs in a row in which no summariser gave a text."""
     why: str = ""
     """Why, the last time."""
+    failed: float = 0.0
+    """When that was."""
 
     @classmethod
     def of(cls, store: Store, session: str) -> AheadRecord:
-        """That of *session*; an empty one if nothing is remembered, or nothing that makes sense."""
-        kept: Any = store.recall(session, _NAME)
-        try:
-            return cls(**kept) if isinstance(kept, dict) else cls()
-        except TypeError:
+        """That of *session*; an empty one if nothing is remembered."""
+        return cls.read(store.recall(session, AHEAD))
+
+    @classmethod
+    def read(cls, kept: Any) -> AheadRecord:
+        """What was kept; an empty one if it makes no sense."""
+        if not isinstance(kept, dict):
             return cls()
+        kinds = {each.name: type(each.default) for each in fields(cls)}
+        return cls(**{name: kept[name] for name in kinds if type(kept.get(name)) is kinds[name]})
+
+    @classmethod
+    def newest(cls, records: Iterable[AheadRecord]) -> AheadRecord:
+        """The one that says what came of the last job."""
+        return max(records, key=lambda each: max(each.time, each.failed), default=cls())
+
+    @property
+    def fails(self) -> bool:
+        """Whether it fails always, as far as the last few jobs tell."""
+        return self.failures >= _ALWAYS
 
     def after(self, made: int, repaired: int, failure: str, time: float) -> AheadRecord:
         """The record after one more job."""
@@ -49,9 +69,9 @@ class AheadRecord:
                 why="",
             )
         if failure:
-            record = replace(record, failures=record.failures + 1, why=failure)
+            record = replace(record, failures=record.failures + 1, why=failure, failed=time)
         return record
 
     def keep(self, store: Store, session: str) -> None:
         """Remember it."""
-        store.remember(session, _NAME, asdict(self))
+        store.remember(session, AHEAD, asdict(self))

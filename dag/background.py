@@ -53,18 +53,12 @@ class Task:
 class Prepared:
     """What came of it."""
 
-    made: int = 0
-    repaired: int = 0
+    made: Sequence[Node] = ()
+    repaired: Sequence[Node] = ()
     failure: str = ""
     """Why a summariser gave nothing; empty if it did, or was not asked."""
     degraded: bool = True
     """Whether there may be nodes that are to be made again."""
-
-
-@dataclass(slots=True)
-class _Count:
-    repaired: int = 0
-    degraded: bool = True
 
 
 def is_due(task: Task, *, repairs: bool) -> bool:
@@ -86,15 +80,15 @@ def prepare(store: Store, task: Task, leash: Leash) -> Prepared:
         StoreError: the store failed, or what it holds was forgotten meanwhile.
     """
     job = _Job(store, task, leash)
-    failure, count = "", _Count()
+    failure = ""
     try:
         job.ahead()
-        job.repair(count)
+        job.repair()
     except Halted:
         pass
     except NotMade as error:
         failure = str(error)
-    return Prepared(len(job.maker.made), count.repaired, failure, count.degraded)
+    return Prepared(job.maker.made, job.repaired, failure, job.degraded)
 
 
 class _Job:
@@ -114,6 +108,8 @@ class _Job:
         self._voice = replace(request, routes=routes).voice(self._clean, stones, leash)
         levels = request.settings.target_token_levels
         self.maker = Maker(store, task.line, levels, self._voice)
+        self.repaired: list[Node] = []
+        self.degraded = True
 
     # what the next pass will need
 
@@ -144,7 +140,7 @@ class _Job:
 
     # what was extracted
 
-    def repair(self, count: _Count) -> None:
+    def repair(self) -> None:
         """Make again what no model wrote, the newest first."""
         lines = self._store.lineage(self._task.line)
         found = [
@@ -152,22 +148,21 @@ class _Job:
             for node in self._store.degraded(lines, _LOOKED_AT)
             if not is_final(node.degraded) and not self._leash.gave_up(node.source_key)
         ]
-        count.degraded = bool(found)
+        self.degraded = bool(found)
         for node in found:
             try:
-                count.repaired += self._again(node)
+                self._again(node)
             except NotMade:
                 self._leash.tries_again(node.source_key)
                 raise
-        count.degraded = False
+        self.degraded = False
 
-    def _again(self, node: Node) -> bool:
-        """Whether there is a better node now for what *node* stands for."""
+    def _again(self, node: Node) -> None:
+        """Make a better node for what *node* stands for, if that is all there still."""
         items = self._items(node)
-        if items is None:
-            return False
-        maker = Maker(self._store, node.line, node.levels, self._voice)
-        return maker.remade(node, items, self._read)
+        if items is not None:
+            maker = Maker(self._store, node.line, node.levels, self._voice)
+            self.repaired += maker.remade(node, items, self._read)
 
     def _items(self, node: Node) -> list[Item] | None:
         """The sources of *node* as they were; None if one of them is not there any more."""

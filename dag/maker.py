@@ -129,14 +129,14 @@ class Maker:
 
     def remade(
         self, node: Node, items: Sequence[Item], text: Callable[[Sequence[Item]], str]
-    ) -> bool:
-        """Make *node*, which no model wrote, again of its sources; False if it would not be the same node.
+    ) -> list[Node]:
+        """Make *node*, which no model wrote, again of its sources; nothing if that would not be the same node.
 
         Raises:
             NotMade, Halted: it was not made.
         """
         if source_key(items, self._levels) != node.source_key:
-            return False
+            return []
         if self._voice.leash is not None:
             self._voice.leash.check()
         summary = self._summary(text(items), None)
@@ -145,7 +145,7 @@ class Maker:
         again = node_of(self._line, items, self._levels, node.source_key, summary)
         with self._writing():
             self._store.put_node(again)
-        return True
+        return [again]
 
     def has(self, groups: Sequence[Sequence[Item]]) -> bool:
         """Whether a node for each group is there."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..storage.errors import StoreForgotten
 from . import hermes
+from .events import states_made
 from .hooks import REVIEW
 from .passes import request_for
 
@@ -51,6 +52,8 @@ class Order:
     mark: tuple[Any, ...]
     """The same for the same list."""
     task: Task
+    engine: weakref.ref[LCMEngine]
+    """Who tells of it, if it is still there."""
     meter: Meter
     """Counts its model calls."""
     context: contextvars.Context
@@ -205,7 +208,8 @@ def _note(store: Store, order: Order, prepared: Prepared, leash: Leash) -> None:
     from ..dag.ahead_record import AheadRecord
 
     before = AheadRecord.of(store, order.session)
-    after = before.after(prepared.made, prepared.repaired, prepared.failure, clock.time())
+    made, repaired = len(prepared.made), len(prepared.repaired)
+    after = before.after(made, repaired, prepared.failure, clock.time())
     if leash.calls:
         with leash.writing():
             order.meter.settle(store, order.session)
@@ -214,9 +218,12 @@ def _note(store: Store, order: Order, prepared: Prepared, leash: Leash) -> None:
     with leash.writing():
         after.keep(store, order.session)
     if prepared.failure:
-        _log.warning("nothing could be summarised ahead: %s", prepared.failure)
+        say = _log.debug if prepared.failure == before.why else _log.warning
+        say("nothing could be summarised ahead: %s", prepared.failure)
     else:
-        _log.info("prepared ahead: %d nodes, %d made again", prepared.made, prepared.repaired)
+        _log.info("prepared ahead: %d nodes, %d made again", made, repaired)
+    if (engine := order.engine()) is not None:
+        states_made(engine, order.session, [*prepared.made, *prepared.repaired])
 
 
 def order_for(engine: LCMEngine) -> Order | None:
@@ -244,6 +251,7 @@ def order_for(engine: LCMEngine) -> Order | None:
         session=ledger.session.name,
         mark=(ledger.store.path, ledger.session.line, *mark),
         task=Task(ledger.session.line, ledger.session.name, binding, request, soft),
+        engine=weakref.ref(engine),
         meter=engine._meter,
         context=contextvars.copy_context(),
     )

@@ -15,7 +15,7 @@ from typing import Final
 
 from sqlite_utils import Database
 
-from . import fts
+from . import fts, graph_tables
 from .errors import StoreError
 from .migrations import APPLICATION_ID, MIGRATIONS, TABLES
 from .pages import page_faults
@@ -48,7 +48,9 @@ class Examination:
     """What is wrong with the search index."""
     messages: int = 0
     degraded: int = 0
-    """Summaries that no model wrote."""
+    """Summaries that no model wrote, and none has written again."""
+    ahead: list[str] = field(default_factory=list)
+    """What sessions remember of the work ahead, as JSON."""
 
     @property
     def sound(self) -> bool:
@@ -89,8 +91,9 @@ def examine(path: Path, looking: Callable[[str], None] = lambda _what: None) -> 
             seen.index += index
         with _part(seen):
             seen.messages = sql.execute("SELECT count(*) FROM messages").fetchone()[0]
-            degraded = "SELECT count(*) FROM nodes WHERE degraded != ''"
-            seen.degraded = sql.execute(degraded).fetchone()[0]
+            seen.degraded = graph_tables.counts(sql, None)[1]
+            ahead = sql.execute("SELECT value FROM memory WHERE name = 'ahead'")
+            seen.ahead = [str(value) for (value,) in ahead]
         looking("the search index")
         seen.index += fts.symptoms(sql, str(path))
     return seen

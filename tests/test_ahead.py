@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import os
 import statistics
 import subprocess
@@ -22,6 +23,7 @@ from lcm.dag.ahead_record import AheadRecord
 from lcm.dag.forget import forget_text
 from lcm.dag.meter import spent_by
 from lcm.storage import open_store
+from moving import lcm
 
 
 @pytest.fixture
@@ -420,3 +422,51 @@ def test_a_string_that_is_forgotten_meanwhile_is_not_written(make, tmp_path):
     assert talk.engine._ahead.wait(5)
     assert [] == nodes(tmp_path)
     assert not talk.engine._failures.recent()
+
+
+# who is told
+
+
+def test_the_status_says_what_was_prepared(make, tmp_path):
+    """In the tool, on the screen, and in another process, which has the database alone."""
+    talk = Talk(make(Slow()))
+    talk.until_pass()
+    answer = json.loads(talk.engine.handle_tool_call("lcm_status", {}))
+    assert answer["ahead"]["nodes"] == len(nodes(tmp_path))
+    assert answer["ahead"]["last"]
+    code, shown = lcm("status", "--db", tmp_path / "lcm.db")
+    assert 0 == code
+    assert f"ahead: {answer['ahead']['nodes']} nodes, the last at" in " ".join(shown.split())
+
+
+def test_the_doctor_finds_a_background_that_always_fails(make, tmp_path):
+    """Three jobs in a row; one is an accident. When it works again, nothing is wrong any more."""
+    broken = Broken()
+    talk = above_soft(make(broken))
+    while len(broken.sources) < 1:
+        talk.say(words=2)
+    name = tmp_path / "lcm.db"
+    assert "work ahead" not in lcm("doctor", "--db", name)[1]
+    talk.say(words=2)
+    talk.say(words=2)
+    code, shown = lcm("doctor", "--db", name)
+    assert 1 == code
+    assert "WRONG  work ahead" in shown
+    assert "ConnectionError" in shown
+    broken.failing = False
+    talk.engine._breakers.of(("the caller's",)).wake()
+    talk.say(words=2)
+    code, shown = lcm("doctor", "--db", name)
+    assert 0 == code
+    assert "ok     work ahead" in shown
+
+
+def test_who_watches_is_told_of_each_node(make, tmp_path):
+    """As state_updated, like the nodes of a pass."""
+    told = []
+    engine = make(Slow(), ui_verbosity="all")
+    engine.on_event = told.append
+    talk = Talk(engine)
+    talk.until_pass()
+    uids = [event.uid for event in told if event.kind == "state_updated"]
+    assert sorted(uids) == sorted(node.uid for node in nodes(tmp_path))

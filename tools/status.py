@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..dag.meter import spent_by, totals_of
+from ..dag.ahead_record import AheadRecord
 from ..storage.protocol import Store
 from .describe import stamp
 from .desk import Desk
@@ -45,9 +46,25 @@ def status(desk: Desk) -> dict[str, Any]:
         }
     if spent := spent_by(desk.store, family):
         answer["model_calls"] = totals_of(spent)
+    if ahead := _ahead(desk.store, family):
+        answer["ahead"] = ahead
     problems = [*of_store(desk.store), *desk.facts.get("problems", ())]
     said = {"warning": warning(problems)} if problems else {}
     return said | answer | dict(desk.facts)
+
+
+def _ahead(store: Store, sessions: Sequence[str]) -> dict[str, Any]:
+    """What was prepared between turns; {} if nothing was tried."""
+    records = [AheadRecord.of(store, session) for session in sessions]
+    last = AheadRecord.newest(records)
+    if not (last.time or last.failed):
+        return {}
+    said: dict[str, Any] = {
+        "nodes": sum(record.nodes for record in records),
+        "repaired": sum(record.repaired for record in records),
+        "last": stamp(last.time) if last.time else None,
+    }
+    return said | ({"failures": last.failures, "why": last.why} if last.failures else {})
 
 
 def of_store(store: Store) -> list[str]:
