@@ -28,6 +28,7 @@ NAME: Final = "lcm"
 _NEEDED: Final = (
     ("networkx", "networkx", "3.2"),
     ("rapidfuzz", "rapidfuzz", "3.9"),
+    ("regex", "regex", "2022.1.18"),
     ("rich", "rich", "13"),
     ("sqlite_utils", "sqlite-utils", "4"),
     ("yaml", "pyyaml", "6"),

@@ -221,7 +221,7 @@ def test_the_python_of_hermes_is_asked_what_it_lacks(home, ask, bare, monkeypatc
     assert (code, list(wrong)) == (1, ["dependencies"])
     remedy = wrong["dependencies"]["remedy"]
     assert remedy.startswith(f"{bare} -m pip install ")
-    for package in ("networkx", "rapidfuzz", "rich", "sqlite-utils>=4", "pyyaml"):
+    for package in ("networkx", "rapidfuzz", "regex", "rich", "sqlite-utils>=4", "pyyaml"):
         assert package in remedy
 
 
@@ -232,6 +232,7 @@ def test_a_package_that_is_too_old_is_missing(home, ask, bare, monkeypatch):
     for name, version in [
         ("networkx", "3.4"),
         ("rapidfuzz", "3.9.1"),
+        ("regex", "2025.1.1"),
         ("rich", "13"),
         ("pyyaml", "6.0"),
     ]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import sys
+import threading
 import time
+from itertools import pairwise
 
 import pytest
 from asking import route
 from lcm.dag.compact import PassRequest, compact
 from lcm.dag.ingest import Ledger
+from lcm.dag.messages import draft_of, key_of
 from lcm.dag.settings import Settings
 from lcm.dag.tokens import count_text
 from lcm.storage import open_store
 from lcm.storage.canon import decode, encode
 from lcm.tools.answers import PAGE_CHARS, to_json
 from lcm.tools.desk import Desk
+from lcm.tools.patterns import Stopwatch
 from lcm.tools.toolset import call, schemas
 
 
@@ -221,14 +226,54 @@ def test_a_search_does_not_find_itself_first(desk):
 
 
 def test_regex_works_and_explains_itself(desk):
-    """SRCH-15, SEC-02: a bad pattern is explained, one that runs for ever is refused."""
+    """SRCH-15, SEC-02: a bad pattern is explained, and one that is too large."""
     assert any("Tuesdays" in s for s in hit(desk, r"zebra.*tue\w+", mode="regex"))
     assert "wrong" in ask(desk, "lcm_grep", query="(", mode="regex")["error"]
-    for runaway in ("(a+)+$", "(x ?)+z", "(a|a)*$"):
-        assert "for ever" in ask(desk, "lcm_grep", query=runaway, mode="regex")["error"]
+    for large in ("a{100000000}", "(?:(?:a{1000}){1000}){1000}", "a" * 2000):
+        assert "too large" in ask(desk, "lcm_grep", query=large, mode="regex")["error"]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("(a+)+$", "a" * 5000 + "!"),
+        (r"(?s).*?x.*?y.*?z", "xy" * 20_000),
+        ("a{1,300}a{1,300}b", "a" * 20_000),
+        (r"error.*code.*retry.*failed.*twice", "{error code retry} " * 400),
+        ("(?:(?:a|a))*c", "a" * 5000),
+        (r"^(([a-z])+.)+[A-Z]([a-z])+$", "a" * 4000 + "!"),
+    ],
+)
+def test_no_pattern_holds_anything_up(desk, monkeypatch, query, text):
+    """SEC-02: whatever it is and reads, it ends in time and says so; other threads go on meanwhile."""
+    monkeypatch.setattr(Stopwatch.__init__, "__defaults__", (0.5,))
+    draft = draft_of(user(text), key=key_of(user(text)))
+    desk.store.append(desk.session.line, [(draft, 1)])
+    beats, done = [], threading.Event()
+
+    def beat():
+        while not done.wait(0.01):
+            beats.append(time.monotonic())
+
+    thread = threading.Thread(target=beat)
+    thread.start()
     started = time.monotonic()
-    ask(desk, "lcm_grep", query=".*.*.*=.*zz", mode="regex")
-    assert time.monotonic() - started < 20
+    answer = ask(desk, "lcm_grep", query=query, mode="regex")
+    seconds = time.monotonic() - started
+    done.set()
+    thread.join()
+    assert "results" in answer
+    assert seconds < 5
+    assert seconds < 0.4 or "too long" in answer["note"]
+    assert max([b - a for a, b in pairwise([started, *beats])], default=0) < 1
+
+
+def test_patterns_without_their_package(desk, monkeypatch):
+    """The rest of the search works without it, and what to do is said."""
+    monkeypatch.setitem(sys.modules, "regex", None)
+    answer = ask(desk, "lcm_grep", query="zebra.*", mode="regex")
+    assert "pip install regex" in answer["hint"]
+    assert hit(desk, "zebra", mode="exact")
 
 
 def test_filters(desk):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time as clock
 import unicodedata
@@ -13,14 +14,10 @@ __all__ = ["Find", "Stopwatch", "exactly", "mentions", "pattern"]
 
 #: Seconds that a scan may take.
 SCAN_SECONDS = 8.0
-#: Characters of one message that a pattern is tried on at a time: backtracking is bounded by it.
-_WINDOW = 4_000
-_OVERLAP = 500
-
-#: A repeated group that holds a repetition: the shape that backtracks for ever.
-_NESTED = re.compile(r"\((?:[^()\\]|\\.)*[*+}?](?:[^()\\]|\\.)*\)\s*[*+{]")
-#: A repeated group of alternatives may match the same text in several ways.
-_ALTERNATIVES = re.compile(r"\((?:[^()\\]|\\.)*\|(?:[^()\\]|\\.)*\)\s*[*+{]")
+#: Characters of the longest pattern, and what its counted repetitions may come to: they are written out
+#: before it runs, which nothing can stop.
+_LONGEST, _MOST_COUNTED = 1_000, 100_000
+_COUNTED = re.compile(r"\{\s*(\d*)\s*,?\s*(\d*)\s*\}")
 
 Find = Callable[[str], int]
 """Where a text matches, or -1."""
@@ -35,6 +32,14 @@ class Stopwatch:
     def over(self) -> bool:
         """Whether the time is up."""
         return clock.monotonic() > self._end
+
+    def left(self) -> float:
+        """Seconds that are left, a moment at the least."""
+        return max(self._end - clock.monotonic(), 0.01)
+
+    def stop(self) -> None:
+        """Let the time be up."""
+        self._end = 0.0
 
 
 def exactly(query: str) -> Find:
@@ -70,32 +75,42 @@ def _plain(text: str) -> str:
 
 
 def pattern(query: str, watch: Stopwatch) -> Find:
-    """Regular-expression search without regard to case; *watch* ends it inside a long text too.
+    """Regular-expression search without regard to case; *watch* ends it, inside a text too.
+
+    By the package regex: Python's own cannot be stopped, and stops every other thread meanwhile.
 
     Raises:
-        ToolError: the pattern is wrong, or one that may run for ever.
+        ToolError: the pattern is wrong or too large, or the package is not there.
     """
     try:
-        compiled = re.compile(query, re.IGNORECASE | re.MULTILINE)
-    except (re.error, RecursionError, OverflowError) as error:
-        reason = str(error)
+        import regex
+    except ImportError:
         raise ToolError(
-            f"The pattern is wrong: {reason}.",
+            "Patterns need the package regex, which this Python does not have.",
+            "Install it (pip install regex), or use mode 'exact'.",
+        ) from None
+    if len(query) > _LONGEST or _counted(query) > _MOST_COUNTED:
+        raise ToolError("The pattern is too large.", "Use a shorter one, with smaller counts.")
+    try:
+        compiled = regex.compile(query, regex.IGNORECASE | regex.MULTILINE)
+    except (regex.error, RecursionError, OverflowError, MemoryError) as error:
+        raise ToolError(
+            f"The pattern is wrong: {error}.",
             "Escape special characters with \\, or use mode 'exact'.",
         ) from None
-    if _NESTED.search(query) or _ALTERNATIVES.search(query):
-        raise ToolError(
-            "A repetition inside a repeated group, or a repeated choice, may run for ever.",
-            "Write it without the outer repetition, or use mode 'exact'.",
-        )
 
     def find(text: str) -> int:
-        for start in range(0, max(len(text), 1), _WINDOW):
-            match = compiled.search(text[start : start + _WINDOW + _OVERLAP])
-            if match:
-                return start + match.start()
-            if watch.over():
-                break
-        return -1
+        try:
+            match = compiled.search(text, timeout=watch.left(), concurrent=True)
+        except (TimeoutError, MemoryError):
+            watch.stop()
+            return -1
+        return match.start() if match else -1
 
     return find
+
+
+def _counted(query: str) -> int:
+    """How many times its counted repetitions may write out what they repeat, one in another."""
+    times = [max(int(low or 1), int(high or 1)) for low, high in _COUNTED.findall(query)]
+    return math.prod(max(each, 1) for each in times)

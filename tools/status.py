@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..dag.meter import spent_by, totals_of
 from ..dag.ahead_record import AheadRecord
+from ..dag.meter import spent_by, totals_of
 from ..storage.protocol import Store
 from .describe import stamp
 from .desk import Desk
