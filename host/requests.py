@@ -23,7 +23,9 @@ _log = logging.getLogger(__name__)
 
 #: What a host adds to a request beside its list (tool schemas), before a provider has counted one.
 _SCHEMAS: Final = 12_000
-_SCHEMAS_SHARE: Final = 8
+_SCHEMAS_SHARE: Final = 5
+#: What goes beside a list is rounded up to this part of the window, or each answer would move every stub.
+_ROUND: Final = 16
 #: The part of the window that is kept free for the answer, at the least and at the most.
 _ANSWER_LEAST, _ANSWER_MOST = 10, 4
 
@@ -59,6 +61,7 @@ class Requests:
         self._count = Count()
         self._real, self._own = 0, 0
         """What the provider counted last, and our count of the same; 0: it has counted nothing."""
+        self._excess = 0
         self._sent: tuple[list[Any], list[Any], int] | None = None
         """What a list was made of, the list, and its room."""
 
@@ -78,8 +81,11 @@ class Requests:
         return min(_SCHEMAS, window // _SCHEMAS_SHARE)
 
     def excess(self, size: int, window: int) -> int:
-        """Tokens of a request of *size* that are not of its rows, as we count them."""
-        return max(self.beside(window), size - self._count.tokens)
+        """Tokens of a request of *size* that are not of its rows, as we count them: at the most so far, rounded up."""
+        step = max(window // _ROUND, 1)
+        now = max(self.beside(window), size - self._count.tokens)
+        self._excess = max(self._excess, -(-now // step) * step)
+        return self._excess
 
     def answered(self, tokens: int) -> None:
         """The provider has counted *tokens* for the last request."""
