@@ -124,6 +124,15 @@ def test_a_cooldown_blocks_no_compaction(make_home, host):
     assert 1 == home.hermes("lcm", "status").returncode or last["status"]["problems"]
 
 
+def test_a_cooldown_that_is_true_would_block(make_home):
+    """Why ours is not: both hosts then leave a list over the threshold as it is, all but after tools."""
+    result, requests, _ = held(make_home, LONG[:16], true_cooldown=True)
+    assert all(turn["cooldown_blocks"] for turn in result["turns"])
+    assert 0 == result["turns"][-1]["compressions"]
+    assert max(request.prompt_tokens for request in requests) > result["threshold"]
+    assert result["forced"]
+
+
 def test_what_a_person_sees(make_home):
     """A line for each compaction, in the host's own channel, by default; all of the states where they are wanted."""
     for verbosity, kinds in (

@@ -39,6 +39,10 @@ def main() -> None:
     engine.on_event = lambda event: events.append(event.plain())
     if job.get("command_line"):
         get_plugin_manager()._cli_ref = Line(agent)
+    if job.get("true_cooldown"):
+        type(engine).get_active_compression_failure_cooldown = lambda *_, **__: {
+            "remaining_seconds": 60.0
+        }
     history = job.get("history", [])
     for text in job["turns"]:
         result = agent.run_conversation(text, conversation_history=history)
