@@ -29,6 +29,7 @@ from .names import names_of
 from .nodes import frame_of
 from .passes import Outcome, PassRequest, budget_of
 from .planner import Cut, choose_cut
+from .prune import spared
 from .ready import Choice, Ready
 from .renderer import filler_row, render, summary_row
 from .scene import Scene, scene_of, size_of, speaks
@@ -68,6 +69,10 @@ def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> 
             reason="the list is below the threshold",
         )
     budget = budget_of(request, before)
+    least = None if request.force else spared(store, binding, sizes, budget)
+    if least and not new_faults(rows, least):
+        after = sum(map(size_of, least))
+        return Outcome(least, changed=True, before=before, after=after, rows_before=len(rows))
     for begun_anew in (False, True):
         try:
             stones = tuple(store.eraser().stones("text"))

@@ -121,3 +121,38 @@ def test_a_failure_leaves_the_list(engine, monkeypatch):
     monkeypatch.setattr(engine._attachment, "bind", fails)
     assert engine.prune_tool_results_only(rows, count_messages(rows)) == (rows, 0)
     assert engine.get_status()["problems"]
+
+
+def test_a_pass_needs_no_summary_where_stubs_suffice(engine, tmp_path):
+    """Free savings first: as few as bring the list down to what a pass aims at, from the end; the rest stays."""
+    rows = steps(24, 4400)
+    used = count_messages(rows)
+    assert used > engine.threshold_tokens
+    out = engine.compress(rows, used)
+    assert engine._last_compression_made_progress
+    assert not new_faults(rows, out)
+    assert 0.35 * WINDOW < count_messages(out) <= 0.4 * WINDOW
+    assert [row["role"] for row in out] == [row["role"] for row in rows]
+    changed = [n for n, row in enumerate(rows) if out[n]["content"] != row["content"]]
+    assert rows[1:3] == [
+        {**row, "_db_persisted": True} if "tool_call_id" in row else row for row in out[1:3]
+    ]
+    for n in changed:
+        assert expanded(engine, out[n]["content"].partition("[lcm ")[2][:8]) == rows[n]["content"]
+    again = engine.ingest(out)
+    assert (again.new, again.revised, again.withdrawn) == (0, 0, 0)
+
+
+def test_where_stubs_do_not_suffice_all_is_summarised(engine):
+    """Then what is compacted is compacted whole, and no stub stands in a summary's source."""
+    asked = []
+    engine._summarizer = lambda request: asked.append(request.text) or "A summary of it."
+    rows = [
+        *steps(8, 4400),
+        {"role": "assistant", "content": "so " * 30_000},
+        {"role": "user", "content": "go on"},
+    ]
+    out = engine.compress(rows, count_messages(rows))
+    assert count_messages(out) < 0.4 * WINDOW
+    assert not any("lcm_expand gives them back" in text for text in asked)
+    assert any("line 0 what stands there" in text for text in asked)

@@ -63,7 +63,7 @@ def test_only_what_is_before_the_cut_goes(make, home):
         user("go on"),
         *steps(5, 8, size=100),
     ]
-    out = compressed(engine, rows)
+    out = compressed(engine, rows, force=True)  # else stubs would do
     assert rows[-9:] == out[-9:]
     assert not any(row.get("tool_call_id") in ("c1", "c2", "c3", "c4") for row in out)
     assert rows == kept(home)
