@@ -20,12 +20,12 @@ from ..dag.erase import cleaner
 from ..dag.identity import is_fold, is_less, likeness
 from ..dag.messages import Row, host_uid, is_system, key_of, normal, role_of, text_of
 from ..dag.redact import redacted
-from ..dag.renderer import HEAD, begins_with_filler, recognise, rest_of, without_filler
+from ..dag.renderer import HEAD, Frames, begins_with_filler, recognise, rest_of, without_filler
 from ..storage.canon import decode
 from ..storage.errors import StoreBusy, StoreDamaged
 from ..storage.host_log import HostLog, HostRow, open_host_log
 from ..storage.protocol import Store
-from ..storage.records import Node, Session
+from ..storage.records import Session
 from .report import Findings, HostCounts
 from .screen import many
 from .verb import Progress
@@ -115,6 +115,7 @@ class _SessionCheck:
         self._store, self._session = store, session
         self._words = _Words(store.audit().keys(session.line))
         self._cleaner = cleaner(store, redacted)
+        self._frames = Frames(store, None)
         self.counts: Counter[str] = Counter()
         self._missing: list[tuple[HostRow, Row]] = []
         """Rows that were not found, and what of each is a message."""
@@ -160,16 +161,12 @@ class _SessionCheck:
 
     def _without_ours(self, row: Row) -> Row | None:
         """What of the row is a message: nothing of a summary row, what is merged behind one."""
-        if known := recognise(row, self._frames, self._store.nodes):
+        if known := recognise(row, self._frames):
             return rest_of(row, known)
         if begins_with_filler(row):
             return without_filler(row)
         head = normal(text_of(row)[: 2 * len(HEAD)])
         return None if row.get("role") == "user" and head.startswith(HEAD) else row
-
-    def _frames(self, prefix: str) -> list[Node]:
-        uids = [uid for kind, uid in self._store.resolve(prefix) if kind == "node"]
-        return [node for node in self._store.nodes(uids) if node.kind == "frame"]
 
     def compare(self) -> None:
         """Compare what was not found with every message of the session; keep what is like none."""

@@ -7,7 +7,7 @@ is only filtered, and stays.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -28,9 +28,12 @@ from .messages import (
     key_of,
     turn_count,
 )
-from .renderer import begins_with_filler, frames_named, recognise, rest_of, without_filler
+from .renderer import Frames, begins_with_filler, recognise, rest_of, without_filler
 
-__all__ = ["Binding", "Bound", "IngestReport", "Memo", "Run"]
+__all__ = ["Binding", "Bound", "Clean", "IngestReport", "Memo", "Run"]
+
+Clean = Callable[[Row], Row]
+"""A message without what must not be stored."""
 
 _BATCH = 1000
 """New messages written at a time: what is held for them in memory is bounded by it."""
@@ -125,11 +128,15 @@ def _words(row: Any) -> bytes:
 class Run:
     """One binding of one list, inside a write transaction."""
 
-    def __init__(self, store: Store, line: int, rows: Sequence[Any], memo: Memo) -> None:
+    def __init__(
+        self, store: Store, line: int, rows: Sequence[Any], memo: Memo, clean: Clean | None = None
+    ) -> None:
+        """*clean* takes out of a message what must not be stored; rows of ours are known as they are."""
         self.store, self.line, self.rows = store, line, rows
         self.memo = memo
+        self._clean: Clean = clean or (lambda row: row)
+        self._frames = Frames(store, memo.lineage)
         self.bound, self.ends, self.end = memo.bound, memo.ends, memo.end
-        self.lineage = memo.lineage
         self.editions = Editions(store, line)
         self.opened: dict[int, int] = {}
         """Places of the summary rows that open a stretch, and the order keys at which their frames end."""
@@ -160,7 +167,7 @@ class Run:
             row = self.rows[index]
             if is_system(row):
                 continue
-            if known := recognise(row, self._frames, self.store.nodes):
+            if known := recognise(row, self._frames):
                 frame = known.frame
                 if self._opens(index, frame):
                     stretches.append(_Stretch(frame, [], frame.last_seq, frame.lifted))
@@ -172,6 +179,7 @@ class Run:
                 row = without_filler(row)
                 self.bound[index] = _FILLER
             if row is not None:
+                row = self._clean(row)
                 stretches[-1].probes.append(Probe(index, row, key_of(row), self._names(row)))
         return stretches if stretches[0].probes or len(stretches) == 1 else stretches[1:]
 
@@ -207,9 +215,6 @@ class Run:
                 if is_less(decode(message.body), row):
                     return (name,)
         return ()
-
-    def _frames(self, prefix: str) -> list[Node]:
-        return frames_named(self.store, self.lineage, prefix)
 
     # one stretch
 

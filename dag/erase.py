@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b, shake_128
 from typing import Any, Final, NamedTuple
@@ -19,14 +19,13 @@ from ..storage.canon import pack_text, unpack_text
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Node
-from .messages import absorbed_uids, host_uid, text_of
+from .identity import GONE
+from .messages import FORM, absorbed_uids, host_uid
 from .redact import Redact, each_string
 from .strings import opaque
 
 __all__ = ["GONE", "Cleaner", "cleaner", "eraser", "forms_of", "stones_of"]
 
-#: What stands in the place of a forgotten string.
-GONE: Final = "[forgotten]"
 _SALT_BYTES: Final = 16
 _DIGEST_BYTES: Final = 16
 #: Levels of JSON in JSON in which a string is known.
@@ -165,30 +164,24 @@ class Cleaner:
             hints=tuple(map(self.text, node.hints)),
         )
 
-    def row(self, row: Any, own: Own | None = None) -> Any:
-        """A host's row without either; the same object where nothing is to be taken out.
-
-        *own* says what of its content is a summary row of ours, which is made of clean texts. It is
-        not redacted, or it might not be known again; a message that the host merged behind it is.
-        """
+    def row(self, row: Any) -> Any:
+        """A host's row without either; the same object where nothing is to be taken out."""
         if not isinstance(row, Mapping):
             return self._strings(row)
         uids = _uids(row)
         plain = {name: value for name, value in row.items() if name not in uids} if uids else row
-        kept = own(row) if own and self.redact else ""
-        if kept and self.redact:
-            rest = self.redact(text_of(row).removeprefix(kept))
-            others = {name: value for name, value in plain.items() if name != "content"}
-            made: Any = {**self._strings(others), "content": kept + rest}
-        else:
-            made = self._strings(plain)
+        made = self._strings(plain)
         names = {key: self._names(value) for key, value in uids.items()}
         return row if made is plain and names == uids else {**made, **names}
 
     def _strings(self, value: Any) -> Any:
         if self.erase:
-            value = each_string(value, self.erase)
+            value = each_string(value, self._erased)
         return each_string(value, self.redact, named=True) if self.redact else value
+
+    def _erased(self, text: str) -> str:
+        """*text* without what was to be forgotten; what makes a message of a message is no part of one."""
+        return text if text in FORM or not self.erase else self.erase(text)
 
     def _names(self, value: Any) -> Any:
         return [self.name(each) for each in value] if isinstance(value, list) else self.name(value)
@@ -207,10 +200,6 @@ def _uids(row: Mapping[str, Any]) -> dict[str, Any]:
     if uids and uids == absorbed_uids(row):
         found["_absorbed_message_uids"] = uids
     return found
-
-
-Own = Callable[[Mapping[str, Any]], str]
-"""The part of a row's content that is a summary row of ours, from its beginning; empty if none is."""
 
 
 def cleaner(store: Store, redact: Redact | None) -> Cleaner:

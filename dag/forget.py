@@ -145,7 +145,8 @@ def _messages(
             progress("messages", message.id, max(total, message.id))
         row = decode(message.body)
         held = _holds(row, forms) or _holds(message.role, forms)
-        if held and (cleaner.row(row) is not row or cleaner.text(message.role) != message.role):
+        role = {"role": message.role}
+        if held and (cleaner.row(row) is not row or cleaner.row(role) is not role):
             yield message
 
 

@@ -12,10 +12,21 @@ import re
 from array import array
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
+from posixpath import commonprefix
 
 from .messages import Row, calls_identity, calls_of, media_of, normal, role_of, text_of
 
-__all__ = ["MARK", "STUB", "is_certain", "is_fold", "is_less", "likeness", "mark_of", "parted"]
+__all__ = [
+    "GONE",
+    "MARK",
+    "STUB",
+    "is_certain",
+    "is_fold",
+    "is_less",
+    "likeness",
+    "mark_of",
+    "parted",
+]
 
 #: How everything of ours is named in a text: the first 8 characters of its uid.
 MARK = re.compile(r"\[lcm ([0-9a-f]{8})\]")
@@ -39,9 +50,30 @@ def is_less(old: Row, new: Row) -> bool:
         return False
     was, now = text_of(old), text_of(new)
     cut = STUB.search(now) if "[lcm " in now else None
-    if cut and was.startswith(now[: cut.start()]) and was.endswith(now[cut.end() :]):
+    if cut and _is_cut(was, now[: cut.start()], now[cut.end() :]):
         return True
     return _masks(was, now) or (len(now) <= len(was) and normal(was) == normal(now))
+
+
+#: What stands in the place of a string that was forgotten on request.
+GONE = "[forgotten]"
+
+
+def _is_cut(was: str, first: str, last: str) -> bool:
+    """Whether *first* and *last* are the ends of *was*.
+
+    Where the cut went through a string that was forgotten since, a part of it is left, which is not
+    known as one: up to there they must be the same.
+    """
+    if was.startswith(first) and was.endswith(last):
+        return True
+    return GONE in was and _agree(was, first, GONE) and _agree(was[::-1], last[::-1], GONE[::-1])
+
+
+def _agree(was: str, shown: str, gone: str) -> bool:
+    """Whether *was* begins with *shown*, or both are the same until *gone* stands in *was*."""
+    same = len(commonprefix((was, shown)))
+    return same == len(shown) or 0 <= was.find(gone, max(same - len(gone) + 1, 0)) <= same
 
 
 #: What hosts put in the place of a secret.

@@ -22,10 +22,11 @@ from ..storage.canon import decode, encode
 from ..storage.errors import StoreError, StoreForgotten, StoreIndexBroken
 from ..storage.protocol import Store
 from ..storage.records import Session
-from .binding import Binding, Bound, IngestReport, Memo, Run
+from .binding import Binding, Bound, Clean, IngestReport, Memo, Run
 from .erase import Cleaner, cleaner
+from .identity import STUB
+from .messages import Row
 from .redact import Redact
-from .renderer import frames_named, own_part, recognise
 
 __all__ = ["Binding", "Bound", "IngestReport", "Ledger"]
 
@@ -120,7 +121,8 @@ class Ledger:
             named = own is True or (own is None and self._inherited())
             self._memo.renamed = not named
             self._seen += map(_copy, rows[start:])
-            run = Run(self.store, line, self._clean(rows, start), self._memo)
+            clean = None if self._cleaner == Cleaner() else self._clean
+            run = Run(self.store, line, rows, self._memo, clean)
             report = run.bind()
             messages = known + _messages(self._memo.bound[start:])
             if messages and (named != self._memo.named or (named and own is None)):
@@ -151,21 +153,16 @@ class Ledger:
             )
         self._cleaner = cleaner(self.store, self._redact)
 
-    def _clean(self, rows: Sequence[Any], start: int) -> Sequence[Any]:
-        """*rows* without what must not be stored, from *start* on: nobody looks at those before."""
-        if self._cleaner == Cleaner():
-            return rows
-        return [*rows[:start], *(self._cleaner.row(row, self._own) for row in rows[start:])]
-
-    def _own(self, row: Mapping[str, Any]) -> str:
-        """What of a row's text is a summary row of this conversation; empty for one that only looks so."""
-        store = self.store
-        known = recognise(
-            row,
-            lambda name: frames_named(store, store.lineage(self.session.line), name),
-            store.nodes,
-        )
-        return own_part(row, known) if known else ""
+    def _clean(self, row: Row) -> Row:
+        """A message without what must not be stored; our sentence in the stub of one is none of its words."""
+        clean: Clean = self._cleaner.row
+        content = row.get("content")
+        cut = STUB.search(content) if isinstance(content, str) and "[lcm " in content else None
+        if cut is None or not any(kind == "message" for kind, _ in self.store.resolve(cut[1])):
+            return clean(row)
+        first = clean({**row, "content": cut.string[: cut.start()]})
+        last = clean({**row, "content": cut.string[cut.end() :]})
+        return {**first, "content": f"{first['content']}{cut[0]}{last['content']}"}
 
     def _forget(self, start: int) -> None:
         """Keep what is known of the first *start* rows only."""

@@ -23,6 +23,7 @@ from ..storage.text import content_text, searchable, tool_names
 from .tokens import count_text
 
 __all__ = [
+    "FORM",
     "KEY_BYTES",
     "absorbed_uids",
     "calls_identity",
@@ -59,6 +60,17 @@ BOOKKEEPING = frozenset(
 
 #: Fields of nearly all rows, which providers know too; none of them is a host's own note.
 _USUAL = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
+
+#: Names of fields, of roles and of kinds: without them a message is none.
+FORM = frozenset(
+    {
+        *("role", "content", "name", "tool_name", "tool_calls", "tool_call_id"),
+        *("function", "arguments", "id", "type", "text", "image_url", "url"),
+        *("message_uid", "_absorbed_message_uids", "_compressed_summary"),
+        *("reasoning", "reasoning_content", "timestamp"),
+        *("user", "assistant", "tool", "system", "developer"),
+    }
+)
 
 #: Roles that are not part of the conversation.
 _SYSTEM_ROLES = frozenset({"system", "developer"})

@@ -5,13 +5,16 @@ pass (the hints, the row's own name) comes last: a provider's prompt cache
 lives by identical prefixes. Each block begins with the name of its node. The
 row stands for one node, its *frame*, whose sources are the nodes shown, each
 at a level; rendering is a pure function of those, so a row without a uid is
-ours exactly if its text is what we would render.
+ours exactly if its text is what we would render. Where a string was taken out
+of a node on request, the list that an agent still has shows the block as it
+was before: of such a block only the name and the turns must be what they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ..storage.protocol import Store
@@ -22,12 +25,11 @@ from .messages import Row, absorbed_uids, normal, text_of
 __all__ = [
     "FILLER",
     "HEAD",
+    "Frames",
     "Recognised",
     "begins_with_filler",
     "block",
     "filler_row",
-    "frames_named",
-    "own_part",
     "recognise",
     "render",
     "rest_of",
@@ -41,6 +43,7 @@ HEAD = (
 )
 FILLER = "Understood. I continue from the conversation that follows."
 
+_ASK = "Ask lcm_grep about:"
 _FLAG = "_compressed_summary"
 _FIRST_WORD = HEAD.partition(" ")[0]
 _NEAR = 40
@@ -49,13 +52,15 @@ _NEAR = 40
 
 def block(node: Node, level: int) -> str:
     """One node, as the summary row shows it at *level*."""
-    turns = (
-        f"turn {node.first_turn}"
-        if node.first_turn == node.last_turn
-        else f"turns {node.first_turn}-{node.last_turn}"
-    )
     topic = f": {_escaped(node.topic)}" if node.topic else ""
-    return f"{mark_of(node.uid)} {turns}{topic}\n{_escaped(node.texts[level])}"
+    return f"{_name(node)}{topic}\n{_escaped(node.texts[level])}"
+
+
+def _name(node: Node) -> str:
+    """What a node's block begins with, whatever it says."""
+    several = node.first_turn != node.last_turn
+    turns = f"turns {node.first_turn}-{node.last_turn}" if several else f"turn {node.first_turn}"
+    return f"{mark_of(node.uid)} {turns}"
 
 
 def _escaped(text: str) -> str:
@@ -67,7 +72,7 @@ def render(frame: Node, nodes: Mapping[str, Node]) -> str:
     """The text of the row that stands for *frame*; *nodes* holds its sources by uid."""
     shown = [(nodes[source.node or ""], source.level) for source in frame.sources]
     hints = list(dict.fromkeys(hint for node, level in shown for hint in _hints(node, level)))
-    asked = [f"Ask lcm_grep about: {'; '.join(hints)}"] if hints else []
+    asked = [f"{_ASK} {'; '.join(hints)}"] if hints else []
     return "\n\n".join(
         [HEAD, *(block(node, level) for node, level in shown), *asked, mark_of(frame.uid)]
     )
@@ -114,21 +119,37 @@ class Recognised:
     """What the host merged behind it, a message of its own; mostly empty."""
 
 
-Find = Callable[[str], Sequence[Node]]
-"""Frames of this session, or of one that it descends from, whose uid begins so."""
+class Frames:
+    """The frames that rows of a conversation may stand for."""
+
+    def __init__(self, store: Store, lines: Collection[int] | None) -> None:
+        """*lines*: the session's, and those that it descends from; None: any."""
+        self._store, self._lines = store, lines
+
+    def named(self, prefix: str) -> list[Node]:
+        """Frames made on one of the lines whose uid begins so."""
+        uids = [uid for kind, uid in self._store.resolve(prefix) if kind == "node"]
+        return [
+            node
+            for node in self._store.nodes(uids)
+            if node.kind == "frame" and (self._lines is None or node.line in self._lines)
+        ]
+
+    def shown(self, frame: Node) -> dict[str, Node]:
+        """The nodes that *frame* shows, by uid."""
+        uids = [source.node or "" for source in frame.sources]
+        return {node.uid: node for node in self._store.nodes(uids)}
+
+    @cached_property
+    def changed(self) -> frozenset[str]:
+        """uids of the nodes that say less than they did, on request."""
+        return frozenset(stone.name for stone in self._store.eraser().stones("node"))
 
 
-def frames_named(store: Store, lines: Collection[int], prefix: str) -> list[Node]:
-    """Frames made on one of *lines* whose uid begins so."""
-    uids = [uid for kind, uid in store.resolve(prefix) if kind == "node"]
-    return [node for node in store.nodes(uids) if node.kind == "frame" and node.line in lines]
-
-
-def recognise(
-    row: Row, find: Find, load: Callable[[Sequence[str]], Sequence[Node]]
-) -> Recognised | None:
+def recognise(row: Row, frames: Frames) -> Recognised | None:
     """The frame that *row* stands for, or None if it is a message.
 
+    *row* is as the host has it: what is to be taken out of messages is not taken out of rows of ours.
     By uid where the host kept ours; else by its whole text, white space aside.
     """
     if row.get("role") != "user":
@@ -141,32 +162,46 @@ def recognise(
         return None
     names = [uid] if isinstance(uid, str) else []
     names += reversed(MARK.findall(text))
-    for frame in (frame for name in dict.fromkeys(names) for frame in find(name)):
-        nodes = {node.uid: node for node in load([source.node or "" for source in frame.sources])}
+    now = normal(text)
+    for frame in (frame for name in dict.fromkeys(names) for frame in frames.named(name)):
+        nodes = frames.shown(frame)
         if len(nodes) < len(frame.sources):
             continue
-        rendered, now = normal(render(frame, nodes)), normal(text)
+        rendered = normal(render(frame, nodes))
         if now == rendered:
             return Recognised(frame, "")
-        if now.startswith(rendered + " "):
+        if now.startswith(rendered + " ") or _was(now, frame, nodes, frames.changed):
             return Recognised(frame, _behind(text, frame))
         if uid == frame.uid:  # a host may decorate it; the uid says whose it is
             return Recognised(frame, "")
     return None
 
 
+def _was(now: str, frame: Node, nodes: Mapping[str, Node], changed: frozenset[str]) -> bool:
+    """Whether *now* begins with what *frame* was rendered as before its *changed* nodes lost a string."""
+    if changed.isdisjoint(nodes):
+        return False
+    ends = [found.start() for found in MARK.finditer(now)][: len(frame.sources) + 1]
+    head, *blocks = (now[a:b] for a, b in zip([0, *ends], [*ends, len(now)], strict=True))
+    names = [mark_of(source.node or "") for source in frame.sources] + [mark_of(frame.uid)]
+    if head.strip() != HEAD or [text[: len(names[0])] for text in blocks] != names:
+        return False
+    told = zip(frame.sources, blocks, strict=False)  # the last one is the row's own name
+    return all(_said(text, nodes[at.node or ""], at.level, changed) for at, text in told)
+
+
+def _said(text: str, node: Node, level: int, changed: frozenset[str]) -> bool:
+    """Whether *text* is the block of *node*, perhaps with the hints behind it; of a changed one as it was."""
+    if node.uid in changed:
+        return text.startswith(_name(node))
+    own = normal(block(node, level))
+    behind = text.removeprefix(own).strip()
+    return text.startswith(own) and (not behind or behind.startswith(_ASK))
+
+
 def _behind(text: str, frame: Node) -> str:
     """What stands behind the row's own name, its last words."""
     return text.partition(mark_of(frame.uid))[2].strip()
-
-
-def own_part(row: Row, known: Recognised) -> str:
-    """What of the text of *row* is the summary row."""
-    text = text_of(row)
-    if not known.rest:
-        return text
-    mark = mark_of(known.frame.uid)
-    return text[: text.index(mark) + len(mark)]
 
 
 def rest_of(row: Row, known: Recognised) -> Row | None:
