@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import random
 import re
 import time
 
@@ -307,4 +308,51 @@ def test_odd_rows_reach_no_host(tmp_path, odd):
     rows = [*talk(200), odd]
     made = engine.select_context(rows, conversation_messages=rows, budget_tokens=WINDOW)
     assert made is None or isinstance(made, list)
+    engine.close()
+
+
+def anything(dice, count, first):
+    """Rows of all kinds: pictures, parallel calls under one id, calls without a result, the same role twice."""
+    rows = []
+    for n in range(first, first + count):
+        text = f"question {n} " + "word " * dice.choice([3, 30, 200, 2000])
+        picture = {"type": "image_url", "image_url": {"url": "data:x"}}
+        odd = dice.random() < 0.08
+        rows.append(user([{"type": "text", "text": text}, picture] if odd else text))
+        for s in range(dice.choice([0, 0, 1, 3])):
+            steps = step(
+                f"{n}{s}", f"found {n} " + "more " * dice.choice([5, 50, 5000]), dice.choice([1, 4])
+            )
+            rows += steps if dice.random() < 0.9 else steps[:-1]
+        if dice.random() < 0.9:
+            rows.append(said(f"answer {n} " + "so " * dice.choice([3, 60, 300])))
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_list_is_made_to_fit(tmp_path, seed):
+    """Whatever was said, compacted and left as it is: valid, within the room, and each name opens."""
+    dice = random.Random(seed)
+    window = dice.choice([3000, 8000, WINDOW])
+    engine = LCMEngine(window, db_path=tmp_path / "lcm.db", settings={})
+    engine.on_session_start("s")
+    rows = anything(dice, dice.choice([2, 8, 30]), 0)
+    for number in range(1, 4):
+        request = [SYSTEM, *(bare(row) for row in rows)]
+        made = engine.select_context(
+            copy.deepcopy(request), conversation_messages=rows, budget_tokens=window
+        )
+        if made is not None:
+            assert [] == new_faults(request, made)
+            assert tokens(made) <= engine.threshold_tokens
+            for name in set(NAME.findall(json.dumps(made))):
+                assert "error" not in json.loads(
+                    engine.handle_tool_call("lcm_expand", {"uid": name})
+                )
+        else:
+            assert tokens(request) <= window
+        if dice.random() < 0.5:
+            rows = list(engine.compress(rows, current_tokens=tokens(request)))
+        rows = [*rows, *anything(dice, dice.choice([1, 3, 12]), 1000 * number)]
+    assert [] == engine._failures.recent()
     engine.close()
