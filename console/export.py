@@ -56,7 +56,7 @@ def _look_through(store: Store) -> None:
     sessions = store.sessions()
     lines = {each.line for each in sessions}
     for line in lines:
-        store.nodes_on([line], kinds=["leaf", "condensed", "frame"])
+        store.nodes_on([line], kinds=["leaf", "condensed", "frame", "state"])
         store.entries(line)
     store.passes()
     store.archive().aliases(None)

@@ -84,10 +84,11 @@ def shape_faults(node: Node, below: Sequence[Known]) -> list[str]:
     messages = [source.message for source in node.sources if source.message is not None]
     if not node.sources:
         faults.append("it stands for nothing")
-    if node.kind not in ("leaf", "condensed", "frame") or (node.kind == "leaf") != bool(messages):
+    flat = node.kind in ("leaf", "state")  # has messages among its sources
+    if node.kind not in ("leaf", "state", "condensed", "frame") or flat != bool(messages):
         faults.append(f"it says it is a {node.kind}, and its sources say it is not")
     deepest = max((each.depth for each in below), default=-1)
-    if node.depth != (max(deepest, 0) if node.kind == "leaf" else deepest + 1):
+    if node.depth != (max(deepest, 0) if flat else deepest + 1):
         faults.append(f"its depth cannot be {node.depth}")
     if node.messages != len(messages) + sum(each.messages for each in below):
         faults.append(f"it says it stands for {node.messages} messages, and does not")

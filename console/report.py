@@ -44,8 +44,9 @@ class Counts:
     """Superseded versions, beside the current one of each message."""
     withdrawn: int = 0
     nodes: int = 0
-    """Summary nodes, frames left out."""
+    """Summary nodes, frames and states left out."""
     frames: int = 0
+    states: int = 0
     edges: int = 0
     forgotten: int = 0
     """Versions of messages, and nodes, in which something was forgotten on request, and that are what they

@@ -1,13 +1,17 @@
-"""``show UID``: a message word for word; or what a summary says, and every message under it."""
+"""``show UID``: a message word for word; or what a summary says, and every message under it.
+
+``show --turn N``: the tokens that suffice for a turn, and what one could ask of it.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from ..dag.settings import Settings
+from ..dag.states import state_at
 from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Node, Session
@@ -15,9 +19,11 @@ from ..tools.answers import ToolError
 from ..tools.desk import Desk
 from .screen import clean, many
 from .status import no_session
-from .verb import Answer, Call, Verb
+from .verb import Answer, Call, Verb, number_to
 
 __all__ = ["VERB", "gather", "view"]
+
+_MOST_TURNS: Final = 10_000_000
 
 
 def gather(store: Store, session: Session, uid: str) -> dict[str, Any]:
@@ -67,6 +73,34 @@ def _summary(node: Node) -> dict[str, Any]:
     }
 
 
+def gather_turn(store: Store, session: Session, turn: int) -> dict[str, Any]:
+    """What suffices for a turn, and what one could ask of it; by the state after it where there is one.
+
+    Raises:
+        ToolError: there is no such turn.
+    """
+    found = state_at(store, session.line, turn)
+    if found is None:
+        raise ToolError(f"There is no turn {turn}.", "`hermes lcm status` says how many there are.")
+    return found.plain()
+
+
+def view_turn(data: Mapping[str, Any]) -> str:
+    """By what it is known, the tokens that suffice, the hints, and the text of the size that suffices."""
+    name, turns = data["uid"][:8], "-".join(dict.fromkeys(map(str, data["turns"])))
+    known = {
+        "state": f"the state {name} of the conversation after it (turns {turns})",
+        "node": f"the summary {name} of turns {turns}",
+        "messages": "its messages, which stand under no summary",
+    }
+    said = [f"[turn {data['turn']}, by {known[data['by']]}]"]
+    said += [f"topic: {data['topic']}"] if data["topic"] else []
+    said.append(f"sufficient: {data['sufficient_tokens']} tokens")
+    said += [f"ask about: {'; '.join(data['hints'])}"] if data["hints"] else []
+    said += [data["levels"][str(data["sufficient_tokens"])]] if data["levels"] else []
+    return clean("\n".join(said) + "\n")
+
+
 def view(data: Mapping[str, Any]) -> str:
     """What a summary says; each message under a line that names it; texts as they are, never wrapped."""
     shown = _of_summary(data) if data["kind"] == "node" else []
@@ -107,11 +141,20 @@ def _words(row: Mapping[str, Any]) -> str:
 
 
 def run(call: Call) -> Answer:
-    """Open it, where any session began."""
+    """Open it, where any session began.
+
+    Raises:
+        LookupError: neither a uid nor a turn was named.
+    """
     session = call.found()
     if session is None:
         said = no_session(call.store)
         return Answer({"session": None, "note": said}, shown=[said])
+    if turn := call.options.get("turn"):
+        data = gather_turn(call.open(), session, turn)
+        return Answer(data, text=view_turn(data))
+    if not call.options.get("uid"):
+        raise LookupError("Say which one: a uid, or --turn with a number.")
     data = gather(call.open(), session, call.options["uid"])
     return Answer(data, text=view(data))
 
@@ -119,7 +162,17 @@ def run(call: Call) -> Answer:
 def add(parser: argparse.ArgumentParser) -> None:
     """Which one."""
     parser.add_argument(
-        "lcm_uid", metavar="UID", help="6 or more characters, as search and tree show them"
+        "lcm_uid",
+        metavar="UID",
+        nargs="?",
+        help="6 or more characters, as search and tree show them",
+    )
+    parser.add_argument(
+        "--turn",
+        dest="lcm_turn",
+        type=number_to(_MOST_TURNS),
+        metavar="N",
+        help="what suffices for turn N, and what one could ask of it",
     )
 
 
@@ -128,6 +181,6 @@ VERB = Verb(
     "a message word for word; or what a summary says, and all under it",
     run,
     add,
-    ("1a2b3c4d",),
+    ("1a2b3c4d", "--turn 12"),
     salvages=True,
 )

@@ -1,7 +1,7 @@
 """The export of the state, turn by turn: what stands for what, in which sizes, and when it was compacted.
 
-For each turn: its messages, the summaries over it from the finest to the coarsest, how many tokens
-suffice for it, and what one could ask of it. A turn under no summary stands in the context verbatim.
+For each turn: its messages, the summaries over it from the finest to the coarsest, the state of the
+conversation after it where there is one, how many tokens suffice, and what one could ask of it. A turn under no summary stands in the context verbatim.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from ..dag.erase import Cleaner
 from ..dag.redact import Redact
+from ..dag.states import standing_states
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node, Pass, Session
 
@@ -26,6 +27,7 @@ def state(store: Store, session: Session, redact: Redact | None) -> dict[str, An
     entries = store.entries(session.line)
     here = {entry.id for entry in entries}
     nodes = _standing(store.nodes_on(lines), here)
+    states = standing_states(store, session.line)
     names = [each.name for each in store.sessions() if each.line == session.line]
     say, name = redact or (lambda text: text), Cleaner(redact).name
     return {
@@ -34,8 +36,11 @@ def state(store: Store, session: Session, redact: Redact | None) -> dict[str, An
         "relation": session.relation,
         "shareable": redact is not None,
         "messages": len(entries),
-        "turns": _turns([entry._replace(uid=name(entry.uid)) for entry in entries], nodes, say),
+        "turns": _turns(
+            [entry._replace(uid=name(entry.uid)) for entry in entries], nodes, states, say
+        ),
         "nodes": [_node(node, say) for node in nodes.values()],
+        "states": [_node(node, say) for node in states],
         "compactions": [
             _compaction(store, replace(done, session=name(done.session)))
             for done in store.passes(names)
@@ -56,8 +61,12 @@ def _standing(nodes: Sequence[Node], here: set[int]) -> dict[str, Node]:
 
 
 def _turns(
-    entries: Sequence[Entry], nodes: Mapping[str, Node], say: Callable[[str], str]
+    entries: Sequence[Entry],
+    nodes: Mapping[str, Node],
+    states: Sequence[Node],
+    say: Callable[[str], str],
 ) -> list[dict[str, Any]]:
+    after = {state.last_turn: state for state in states}
     messages: dict[int, list[Entry]] = defaultdict(list)
     for entry in entries:
         messages[entry.turn].append(entry)
@@ -67,6 +76,7 @@ def _turns(
         first, last = bisect_left(turns, node.first_turn), bisect_right(turns, node.last_turn)
         for turn in turns[first:last]:
             over[turn].append(node)
+    known = {turn: after.get(turn) or next(iter(over[turn]), None) for turn in turns}
     return [
         {
             "turn": turn,
@@ -74,13 +84,21 @@ def _turns(
             "withdrawn": sum(entry.withdrawn for entry in messages[turn]),
             "tokens": sum(entry.tokens for entry in messages[turn]),
             "nodes": [node.uid for node in over[turn]],
-            "levels": sorted(over[turn][0].texts) if over[turn] else [],
-            "sufficient_tokens": over[turn][0].sufficient if over[turn] else None,
-            "topic": say(over[turn][0].topic) if over[turn] else None,
-            "hints": [say(hint) for hint in over[turn][0].hints] if over[turn] else [],
+            "state": after[turn].uid if turn in after else None,
+            **_said(known[turn], say),
         }
         for turn in turns
     ]
+
+
+def _said(node: Node | None, say: Callable[[str], str]) -> dict[str, Any]:
+    """What the state after a turn, else the finest summary over it, says of it."""
+    return {
+        "levels": sorted(node.texts) if node else [],
+        "sufficient_tokens": node.sufficient if node else None,
+        "topic": say(node.topic) if node else None,
+        "hints": [say(hint) for hint in node.hints] if node else [],
+    }
 
 
 def _node(node: Node, say: Callable[[str], str]) -> dict[str, Any]:

@@ -147,7 +147,7 @@ class _Verification:
             for node in self._load([uid for _, uid in page]):
                 with self.findings.guarded("node", node.uid):
                     self.spans.check(node)
-                kind = "frames" if node.kind == "frame" else "nodes"
+                kind = {"frame": "frames", "state": "states"}.get(node.kind, "nodes")
                 self._count(edges=len(node.sources), **{kind: 1})
             self.progress("nodes", len(self.spans.known), 0)
             after = page[-1][0]

@@ -77,6 +77,8 @@ def _view(report: Report) -> list[RenderableType]:
     counts = report.counts
     earlier = many(counts.versions, "earlier version")
     frames = many(counts.frames, "summary row")
+    if counts.states:
+        frames += f", {many(counts.states, 'state')} by turn"
     rows = [
         ("database", report.database or "in memory"),
         ("messages", f"{counts.messages:,}, and {earlier}: each digest from its bytes"),

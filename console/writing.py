@@ -26,7 +26,7 @@ __all__ = ["ORIGIN", "Counted", "Manner", "batches", "read_whole", "records"]
 ORIGIN: Final = "origin"
 """Under this name a session remembers which program it was imported from."""
 
-_ALL_KINDS: Final = ("leaf", "condensed", "frame")
+_ALL_KINDS: Final = ("leaf", "condensed", "frame", "state")
 #: Bodies read at a time, in tokens of their messages, and in number.
 _BATCH_TOKENS: Final = 100_000
 _BATCH: Final = 500
@@ -120,7 +120,7 @@ def _line(work: _Work, line: int, kept: set[int] | None) -> Iterator[dict[str, A
     if work.manner.redact is not None:
         return
     for node in _nodes(work, line):
-        counted.nodes += node.kind != "frame"
+        counted.nodes += node.kind not in ("frame", "state")
         yield transfer.node_record(node)
     for done in store.passes([each.name for each in sessions]):
         if not done.frame or done.frame in work.nodes:

@@ -24,6 +24,8 @@ class AheadRecord:
     """Nodes made ahead since the session began."""
     repaired: int = 0
     """Nodes that were made again."""
+    states: int = 0
+    """States of the conversation by turn."""
     time: float = 0.0
     """When the last job made or repaired one, in Unix seconds."""
     failures: int = 0

@@ -25,7 +25,8 @@ from .replies import Reply
 from .scene import scene_of, size_of
 from .source_text import source_text
 from .sources import Plan, Sources
-from .summarizer import Route, SummaryRequest, is_final
+from .states import updated
+from .summarizer import Route, SummaryRequest, is_barred, is_final
 from .tokens import count_text
 from .underway import Halted, Leash, NotMade
 
@@ -55,6 +56,8 @@ class Prepared:
 
     made: Sequence[Node] = ()
     repaired: Sequence[Node] = ()
+    states: Sequence[Node] = ()
+    """The state after the newest turn, if it was made now."""
     failure: str = ""
     """Why a summariser gave nothing; empty if it did, or was not asked."""
     degraded: bool = True
@@ -82,13 +85,16 @@ def prepare(store: Store, task: Task, leash: Leash) -> Prepared:
     job = _Job(store, task, leash)
     failure = ""
     try:
-        job.ahead()
-        job.repair()
+        for step in (job.state, job.ahead, job.repair):
+            try:
+                step()
+            except NotMade as error:
+                failure = failure or str(error)
+                if is_barred(failure):
+                    break
     except Halted:
         pass
-    except NotMade as error:
-        failure = str(error)
-    return Prepared(job.maker.made, job.repaired, failure, job.degraded)
+    return Prepared(job.maker.made, job.repaired, job.states, failure, job.degraded)
 
 
 class _Job:
@@ -109,7 +115,17 @@ class _Job:
         levels = request.settings.target_token_levels
         self.maker = Maker(store, task.line, levels, self._voice)
         self.repaired: list[Node] = []
+        self.states: list[Node] = []
         self.degraded = True
+
+    # the state after this turn
+
+    def state(self) -> None:
+        """Bring it up to date, where that is wanted after every turn."""
+        if self._task.request.settings.state_updates != "every_turn":
+            return
+        where = (self._task.line, self._task.session)
+        self.states = updated(self._store, self.maker, where, self._scene.top, self._clean)
 
     # what the next pass will need
 

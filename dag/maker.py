@@ -17,7 +17,7 @@ from ..storage.errors import StoreForgotten
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Node
-from .nodes import Item, node_of, source_key
+from .nodes import STATE, Item, node_of, source_key
 from .patience import Patience
 from .redact import Redact
 from .summarizer import Route, Summary, SummaryRequest, is_barred, is_final, summarize
@@ -36,6 +36,8 @@ PASS_SECONDS = 240.0
 _UNWRITTEN_SECONDS = 1.0
 #: Nodes written in one transaction at the most.
 _BATCH = 64
+#: A state is written by a model from a source of so many times its smallest size on.
+_FEW = 4
 #: Seconds that a pass waits for a node that is made in the background; then it makes one itself.
 _WAIT_SECONDS = 120.0
 
@@ -147,6 +149,29 @@ class Maker:
             self._store.put_node(again)
         return [again]
 
+    def state(self, items: Sequence[Item], text: str, remember: Callable[[str], None]) -> Node:
+        """The state that *items* make, of *text*; *remember* is told its uid when it is stored.
+
+        Raises:
+            NotMade, Halted: it was not made.
+        """
+        key = source_key(items, self._levels, STATE)
+        node = self._store.nodes_for([key]).get(key)
+        if node is None:
+            if self._voice.leash is not None:
+                self._voice.leash.check()
+            tokens = count_text(text)
+            small = tokens < _FEW * min(self._levels)  # not worth a call
+            most = min(max(self._levels), max(tokens - 1, 1))
+            summary = self._asked(text, most, () if small else self._voice.routes)
+            if not small and not is_final(summary.reason):
+                raise NotMade(summary.reason)
+            node = node_of(self._line, items, self._levels, key, summary, STATE)
+        with self._writing():
+            self._store.put_node(node)
+            remember(node.uid)
+        return node
+
     def has(self, groups: Sequence[Sequence[Item]]) -> bool:
         """Whether a node for each group is there."""
         keys = [source_key(group, self._levels) for group in groups]
@@ -202,14 +227,18 @@ class Maker:
             yield
 
     def _summary(self, text: str, limit: int | None) -> Summary:
+        """A summary that is much smaller than its source, in at most *limit* tokens if that is not None."""
         most = min(max(self._levels), count_text(text) // _SHRINK, limit or max(self._levels))
-        most = max(most, min(*self._levels, _SMALLEST))
+        return self._asked(text, max(most, min(*self._levels, _SMALLEST)), self._voice.routes)
+
+    def _asked(self, text: str, most: int, routes: Sequence[Route]) -> Summary:
+        """A summary of at most *most* tokens."""
         wanted = [level for level in self._levels if level <= most]
         if not wanted or wanted[-1] < most:
             wanted += [level for level in self._levels if level > most][:1]
         asked = SummaryRequest(text, most, tuple(wanted), self._voice.focus, self._voice.memory)
         voice = self._voice
-        summary = summarize(asked, voice.routes, self._patience)
+        summary = summarize(asked, routes, self._patience)
         return _cleaned(summary, voice.clean)
 
 

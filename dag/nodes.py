@@ -11,13 +11,17 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..storage.canon import digest, encode
 from ..storage.records import Entry, Node, Source
 from .summarizer import Summary
 
-__all__ = ["Item", "asked_for", "frame_of", "marks_of", "node_of", "source_key", "uid_of"]
+__all__ = ["STATE", "Item", "asked_for", "frame_of", "marks_of", "node_of", "source_key", "uid_of"]
+
+
+STATE: Final = "state"
+"""The kind of a node that stands for the whole conversation up to a turn."""
 
 
 class Item(NamedTuple):
@@ -77,10 +81,11 @@ def _node_mark(uid: str, level: int) -> bytes:
     return b"n%d:%b" % (level, uid.encode())
 
 
-def source_key(items: Sequence[Item], levels: Sequence[int]) -> str:
-    """What was asked for: these sources, in this place of a line, at these sizes."""
+def source_key(items: Sequence[Item], levels: Sequence[int], kind: str = "") -> str:
+    """What was asked for: these sources, in this place of a line, at these sizes; *kind* of a state alone."""
     place = (items[0].first_seq, items[-1].last_seq)  # sources stand in order
-    return _asked([item.mark() for item in items], place, tuple(levels))
+    asked = (STATE,) if kind == STATE else ()
+    return _asked([item.mark() for item in items], *asked, place, tuple(levels))
 
 
 def _asked(marks: Sequence[bytes], *rest: object) -> str:
@@ -119,14 +124,15 @@ def asked_for(node: Node, marks: Sequence[bytes]) -> str:
     """The source key that a stored *node* must have."""
     if node.kind == "frame":
         return _asked(marks, "frame", node.line, node.lifted)
-    return _asked(marks, (node.first_seq, node.last_seq), node.levels)
+    asked = (STATE,) if node.kind == STATE else ()
+    return _asked(marks, *asked, (node.first_seq, node.last_seq), node.levels)
 
 
 def node_of(
-    line: int, items: Sequence[Item], levels: Sequence[int], key: str, summary: Summary
-) -> Node:
+    line: int, items: Sequence[Item], levels: Sequence[int], key: str, summary: Summary, kind: str = ""
+) -> Node:  # fmt: skip
     """The node that stands for *items*, by *summary*; *key* is their source key at these *levels*."""
-    kind = "condensed" if all(item.node for item in items) else "leaf"
+    kind = kind or ("condensed" if all(item.node for item in items) else "leaf")
     below = max((item.node.depth for item in items if item.node), default=-1)
     node = Node(
         uid="",

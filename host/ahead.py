@@ -14,7 +14,7 @@ import threading
 import time as clock
 import weakref
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..storage.errors import StoreForgotten
@@ -210,6 +210,8 @@ def _note(store: Store, order: Order, prepared: Prepared, leash: Leash) -> None:
     before = AheadRecord.of(store, order.session)
     made, repaired = len(prepared.made), len(prepared.repaired)
     after = before.after(made, repaired, prepared.failure, clock.time())
+    if prepared.states:
+        after = replace(after, states=after.states + len(prepared.states))
     if leash.calls:
         with leash.writing():
             order.meter.settle(store, order.session)
@@ -223,7 +225,7 @@ def _note(store: Store, order: Order, prepared: Prepared, leash: Leash) -> None:
     else:
         _log.info("prepared ahead: %d nodes, %d made again", made, repaired)
     if (engine := order.engine()) is not None:
-        states_made(engine, order.session, [*prepared.made, *prepared.repaired])
+        states_made(engine, order.session, [*prepared.states, *prepared.made, *prepared.repaired])
 
 
 def order_for(engine: LCMEngine) -> Order | None:

@@ -11,7 +11,7 @@ from .failures import said_by
 if TYPE_CHECKING:
     from .engine import LCMEngine
 
-__all__ = ["answer"]
+__all__ = ["answer", "turn_state"]
 
 
 def answer(engine: LCMEngine, name: str, args: Any, messages: Sequence[Any] | None) -> str:
@@ -31,6 +31,18 @@ def answer(engine: LCMEngine, name: str, args: Any, messages: Sequence[Any] | No
             f"{name} failed: {said_by(error)}.",
             f"{hint}`hermes lcm doctor` looks at the database.",
         )
+
+
+def turn_state(engine: LCMEngine, turn: int) -> dict[str, Any] | None:
+    """What is known of a turn of the engine's session; None where there is none, or it cannot be looked up."""
+    from ..dag.states import state_at
+
+    with engine._failures.kept("turn_state"):
+        stored = engine._attachment.stored()
+        found = state_at(stored[0], stored[1].line, turn) if stored else None
+        if found is not None:
+            return found.plain()
+    return None
 
 
 def _answer(engine: LCMEngine, name: str, args: Any, messages: Sequence[Any] | None) -> str:

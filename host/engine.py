@@ -17,13 +17,13 @@ from ..dag.breaker import Breakers
 from ..dag.meter import Meter, totals_of
 from . import hermes
 from .ahead import Ahead, order_for
-from .answers import answer
+from .answers import answer, turn_state
 from .attachment import Attachment, SettingsSource
 from .base import ContextEngine
 from .events import Told
 from .facts import engine_facts
-from .failures import Failures, said_by
-from .passes import compacted, note_refusal
+from .failures import Failures
+from .passes import compacted, note_failure, note_refusal
 from .prune import pruned
 from .questions import Cooldown, cooldown_of, has_content, is_over, status_line
 from .requests import Requests, select
@@ -330,7 +330,7 @@ class LCMEngine(ContextEngine):
         """The list, made to fit: everything that leaves it is stored and under nodes."""
         self._last_compress_aborted = self._last_compress_refused_would_grow = False
         self._last_compression_made_progress = self._last_summary_fallback_used = False
-        self._last_summary_error = None
+        self._last_summary_error: str | None = None
         if not self._session_id or not messages:
             return messages
         try:
@@ -338,9 +338,7 @@ class LCMEngine(ContextEngine):
             self._ahead.ease()
             return compacted(self, messages, current_tokens, focus, memory, force=bool(force))
         except Exception as error:  # an exception here would kill the turn
-            self._last_compress_aborted = True
-            self._last_summary_error = said_by(error)
-            self._failures.note("compress", error)
+            note_failure(self, error)
             return messages
 
     def prune_tool_results_only(
@@ -376,6 +374,10 @@ class LCMEngine(ContextEngine):
     def handle_tool_call(self, name: str, args: Any, **kwargs: Any) -> str:
         """Answer a call of the agent; JSON, never an exception."""
         return answer(self, name, args, kwargs.get("messages"))
+
+    def turn_state(self, turn: int) -> dict[str, Any] | None:
+        """Sufficient tokens, hints and texts of a turn, as ``hermes lcm show --turn`` has them."""
+        return turn_state(self, turn)
 
     # status
 

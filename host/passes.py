@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from ..dag.meter import Meter, totals_of
 from . import hermes
 from .events import events_of, tell
+from .failures import said_by
 from .routes import judge_of, routes_of
 
 if TYPE_CHECKING:
     from ..dag.compact import Outcome, PassRequest
     from .engine import LCMEngine
 
-__all__ = ["compacted", "note_outcome", "note_refusal", "request_for"]
+__all__ = ["compacted", "note_failure", "note_outcome", "note_refusal", "request_for"]
 
 #: Why a text was extracted where nobody was to be asked.
 _NO_FAILURE = frozenset({"no summariser", "the source is blank"})
@@ -112,6 +113,13 @@ def note_outcome(engine: LCMEngine, outcome: Outcome, measured: int) -> None:
         )
     made = len(outcome.made)
     _log.info("compacted %d tokens to %d (%d new nodes)", outcome.before, outcome.after, made)
+
+
+def note_failure(engine: LCMEngine, error: Exception) -> None:
+    """A pass failed; the list stays as it is."""
+    engine._last_compress_aborted = True
+    engine._last_summary_error = said_by(error)
+    engine._failures.note("compress", error)
 
 
 def note_refusal(engine: LCMEngine) -> None:

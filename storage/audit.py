@@ -84,7 +84,7 @@ class MemoryAudit:
     def nodes(self, after: int, limit: int) -> list[tuple[int, str]]:
         """From what stands on the lines of all sessions."""
         lines = {session.line for session in self._store.sessions()}
-        found = self._store.nodes_on(list(lines), kinds=("leaf", "condensed", "frame"))
+        found = self._store.nodes_on(list(lines), kinds=("leaf", "condensed", "frame", "state"))
         return [(number, node.uid) for number, node in enumerate(found, 1)][after : after + limit]
 
     def places(self, line: int, first: int, last: int, limit: int) -> list[Place]:

@@ -32,7 +32,8 @@ Steps = Callable[[str, int, int], None]
 
 _COUNTS = (
     "SELECT (SELECT count(*) FROM messages), (SELECT count(*) FROM versions),"
-    " (SELECT count(*) FROM nodes WHERE kind != 'frame'), (SELECT count(*) FROM nodes WHERE kind = 'frame'),"
+    " (SELECT count(*) FROM nodes WHERE kind NOT IN ('frame', 'state')),"
+    " (SELECT count(*) FROM nodes WHERE kind = 'frame'),"
     " (SELECT count(*) FROM sessions)"
 )
 

@@ -75,10 +75,10 @@ def replace_message(
 
 
 def add_nodes(sql: sqlite3.Connection, nodes: Sequence[Node]) -> None:
-    """Index summary nodes; frames only repeat what others say."""
+    """Index summary nodes; frames and states only repeat what others say."""
     rows = []
     for node in nodes:
-        if node.kind != "frame":
+        if node.kind not in ("frame", "state"):
             found = sql.execute("SELECT id FROM nodes WHERE uid = ?", [pack_uid(node.uid)])
             rows.append((found.fetchone()[0], indexable(node_text(node))))
     _guarded(sql, "INSERT INTO node_index (rowid, text) VALUES (?, ?)", rows)
@@ -214,7 +214,7 @@ def _some_messages(sql: sqlite3.Connection, path: str) -> Iterator[tuple[int, st
 def _some_nodes(sql: sqlite3.Connection) -> Iterator[tuple[int, str]]:
     from . import graph_tables
 
-    for number in _spread(sql, "nodes", "AND kind != 'frame'"):
+    for number in _spread(sql, "nodes", "AND kind NOT IN ('frame', 'state')"):
         (uid,) = sql.execute("SELECT uid FROM nodes WHERE id = ?", [number]).fetchone()
         with contextlib.suppress(StoreError, ValueError):
             yield from ((number, node_text(n)) for n in graph_tables.by_uid(sql, [unpack_uid(uid)]))
@@ -247,7 +247,7 @@ def rebuild(sql: sqlite3.Connection, path: str) -> int:
             sql, [(old.get((number, version), number), text) for number, version, text in batch]
         )
         rows, before = rows + len(batch), batch[-1][0]
-    uids = sql.execute("SELECT uid FROM nodes WHERE kind != 'frame'").fetchall()
+    uids = sql.execute("SELECT uid FROM nodes WHERE kind NOT IN ('frame', 'state')").fetchall()
     add_nodes(sql, graph_tables.by_uid(sql, [unpack_uid(uid) for (uid,) in uids]))
     return rows + len(uids)
 

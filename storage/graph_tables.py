@@ -147,7 +147,7 @@ def on_lines(sql: sqlite3.Connection, lines: Sequence[int], kinds: Sequence[str]
 
 
 _DEGRADED = (
-    "degraded != '' AND NOT EXISTS"
+    "degraded != '' AND kind != 'state' AND NOT EXISTS"
     " (SELECT 1 FROM nodes again WHERE again.source_key = nodes.source_key AND again.degraded = '')"
 )
 
@@ -166,7 +166,7 @@ def over(sql: sqlite3.Connection, messages: Sequence[int]) -> dict[int, str]:
         part = messages[start : start + 500]
         rows = sql.execute(
             "SELECT e.message, n.uid FROM edges e JOIN nodes n ON n.id = e.node"
-            f" WHERE e.message IN ({','.join('?' * len(part))}) ORDER BY n.id",
+            f" WHERE e.message IN ({','.join('?' * len(part))}) AND n.kind != 'state' ORDER BY n.id",
             part,
         )
         found.update((message, unpack_uid(uid)) for message, uid in rows)
@@ -202,7 +202,7 @@ def counts(sql: sqlite3.Connection, line: int | None) -> tuple[dict[int, int], i
     """(number of summary nodes by depth, number of degraded ones)."""
     where, values = ("", []) if line is None else (" AND line = ?", [line])
     rows = sql.execute(
-        f"SELECT depth, count(*) FROM nodes WHERE kind != 'frame'{where} GROUP BY depth ORDER BY depth",
+        f"SELECT depth, count(*) FROM nodes WHERE kind NOT IN ('frame', 'state'){where} GROUP BY depth ORDER BY depth",
         values,
     ).fetchall()
     degraded = sql.execute(

@@ -292,7 +292,8 @@ class MemoryStore(MemoryGraph):
         texts = {
             node.uid: "\n".join([node.topic, *node.hints, *list(node.texts.values())[-1:]])
             for node in self._nodes.values()
-            if node.kind != "frame" and (where.lines is None or node.line in where.lines)
+            if node.kind not in ("frame", "state")
+            and (where.lines is None or node.line in where.lines)
         }
         return [Hit(score, node=uid) for uid, score in ranked(texts, words, phrases)][:limit]
 
@@ -344,7 +345,11 @@ class MemoryStore(MemoryGraph):
                 withdrawn=sum(place[2] == 1 for place in places),
                 versions=sum(len(self._messages[number].drafts) - 1 for number in numbers),
                 nodes=dict(
-                    sorted(Counter(node.depth for node in nodes if node.kind != "frame").items())
+                    sorted(
+                        Counter(
+                            node.depth for node in nodes if node.kind not in ("frame", "state")
+                        ).items()
+                    )
                 ),
                 degraded=len(self.degraded(lines, len(nodes))),
                 bytes=0,

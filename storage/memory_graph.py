@@ -36,7 +36,10 @@ class MemoryGraph:
         return [
             node
             for node in reversed(self._nodes.values())
-            if node.line in lines and node.degraded and node.source_key not in written
+            if node.line in lines
+            and node.degraded
+            and node.kind != "state"
+            and node.source_key not in written
         ][:limit]
 
     def over(self, messages: Sequence[int]) -> dict[int, str]:
@@ -45,7 +48,7 @@ class MemoryGraph:
             source.message: node.uid
             for node in self._nodes.values()
             for source in node.sources
-            if source.message in wanted
+            if source.message in wanted and node.kind != "state"
         }
 
     def stands_for(self, uid: str) -> list[tuple[int, int]]:

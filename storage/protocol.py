@@ -145,7 +145,7 @@ class Store(Protocol):
         """Up to *limit* nodes made on these lines that no model wrote, and none has written again; newest first."""
 
     def over(self, messages: Sequence[int]) -> dict[int, str]:
-        """For each message a node that has it among its sources, if there is one."""
+        """For each message a node, no state, that has it among its sources, if there is one."""
 
     def stands_for(self, uid: str) -> list[tuple[int, int]]:
         """The (message, version) pairs under a node, at any depth, in order."""

@@ -108,7 +108,8 @@ class Node:
     uid: str
     kind: str
     """``leaf``: has messages among its sources; ``condensed``: only nodes;
-    ``frame``: what one summary row shows, not a summary itself."""
+    ``frame``: what one summary row shows, not a summary itself; ``state``: the whole
+    conversation up to a turn, made of the state before it and the messages since."""
     line: int
     """The line it was made on."""
     source_key: str

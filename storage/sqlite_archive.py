@@ -33,7 +33,7 @@ class SqliteArchive:
 
     def overview(self) -> dict[int, LineTotals]:
         with self._connection.reading() as sql:
-            made = "SELECT line, count(*) FROM nodes WHERE kind != 'frame' GROUP BY line"
+            made = "SELECT line, count(*) FROM nodes WHERE kind NOT IN ('frame', 'state') GROUP BY line"
             nodes = dict(sql.execute(made).fetchall())
             rows = sql.execute(
                 "SELECT e.line, count(*), sum(e.withdrawn = 1), max(e.turn), min(m.time), max(m.time)"
