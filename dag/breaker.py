@@ -9,9 +9,10 @@ other with it, however many sessions and passes use it.
 
 from __future__ import annotations
 
-import threading
 import time as clock
 from collections.abc import Callable, Hashable
+
+from ..storage.mutex import mutex
 
 __all__ = ["Breaker", "Breakers"]
 
@@ -27,7 +28,7 @@ class Breaker:
 
     def __init__(self, now: Callable[[], float] = clock.monotonic) -> None:
         self._now = now
-        self._mutex = threading.Lock()
+        self._mutex = mutex()
         self._failures = 0
         self._last = ""
         self._rest = _REST
@@ -74,7 +75,7 @@ class Breakers:
     """The breakers of all routes of a process."""
 
     def __init__(self) -> None:
-        self._mutex = threading.Lock()
+        self._mutex = mutex()
         self._by_route: dict[Hashable, Breaker] = {}
 
     def of(self, route: Hashable) -> Breaker:

@@ -12,7 +12,6 @@ is only filtered, and stays.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -20,6 +19,7 @@ from typing import Any
 
 from ..storage.canon import decode, encode
 from ..storage.errors import StoreError, StoreForgotten, StoreIndexBroken
+from ..storage.mutex import mutex
 from ..storage.protocol import Store
 from ..storage.records import Session
 from .binding import Binding, Bound, Clean, IngestReport, Memo, Run
@@ -45,7 +45,7 @@ class Ledger:
         self._redact = redact
         """Takes secrets out of what is stored; None to store all as it is."""
         self._cleaner = Cleaner(redact)
-        self._mutex = threading.RLock()
+        self._mutex = mutex()
         self._seen: list[Any] = []
         """Copies of the rows of the last list, in step with what the memo says of them."""
         self._memo = Memo(store.lineage(session.line))

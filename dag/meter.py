@@ -6,11 +6,11 @@ counted is believed; where a response says nothing, or none came, the tokens are
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
+from ..storage.mutex import mutex
 from .replies import Reply
 from .tokens import count_text
 from .usage import Usage
@@ -71,7 +71,7 @@ class Meter:
 
     def __init__(self, within: Meter | None = None) -> None:
         self._within = within
-        self._mutex = threading.Lock()
+        self._mutex = mutex()
         self._by_model: dict[str, Calls] = {}
         self._owed: dict[str, Calls] = {}
         """What no store was told yet."""

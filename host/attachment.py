@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..storage.errors import StoreClosed, StoreError
+from ..storage.mutex import mutex
 from . import hermes
 from .failures import Failures
 from .spills import Spills
@@ -88,7 +88,7 @@ class Attachment:
         self._sessions: Sessions | None = None
         self.traceless = Traceless()
         self._spills = Spills()
-        self._mutex = threading.RLock()
+        self._mutex = mutex()
 
     @property
     def session_id(self) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import threading
 import time as clock
 import weakref
 from collections.abc import Iterator
@@ -23,24 +22,19 @@ from typing import IO
 
 from sqlite_utils import Database, Migrations
 
-from . import files, reading
+from . import files, handles, reading
 from .errors import (
+    StoreClosed,
     StoreDamaged,
     StoreError,
     StoreForeign,
     StoreMissing,
     StoreTooNew,
 )
+from .handles import HAS_LOCKS, Handle, alone
 from .migrations import APPLICATION_ID, MIGRATIONS, TABLES
 from .seals import prepare
 from .translation import is_damage, is_obstacle, translated
-
-try:
-    import fcntl
-
-    _HAS_LOCKS = True
-except ImportError:  # Windows: no lock file, so no WAL either
-    _HAS_LOCKS = False
 
 __all__ = ["Connection", "translated"]
 
@@ -64,6 +58,7 @@ class _Reading(translated):
         self._connection = connection
 
     def __enter__(self) -> sqlite3.Connection:  # type: ignore[override]
+        self._connection.check_owner()  # first: who holds the mutex may be in the other process
         self._connection.mutex.acquire()
         return self._connection.sql
 
@@ -80,7 +75,6 @@ class Connection:
     def __init__(self, path: Path, *, create: bool, migrations: Migrations = MIGRATIONS) -> None:
         self.path = path
         self._migrations = migrations
-        self.mutex = threading.RLock()
         self.depth = 0
         """How many writing blocks are open, one in another."""
         self._waits = BUSY_SECONDS
@@ -89,22 +83,26 @@ class Connection:
         self._damage: tuple[int, ...] | None = None
         """What the file looked like when it was found to be damaged: nothing is written to it since."""
         self._why = "is damaged"
-        with translated(str(path)):
-            self._lock_file = self._prepare(create=create)
-            try:
-                self.sql = self._connect(create=create)
-            except BaseException:
-                _shut(None, self._lock_file)
-                raise
-            self._close = weakref.finalize(self, _shut, self.sql, self._lock_file)
-            try:
-                self._file = files.identity(self.path)
-                self._obstacle = not files.may_write(self.path)
-                with _alone(self._lock_file):
-                    self._set_up()
-            except BaseException:
-                self._close()
-                raise
+        self._handle = Handle(path)
+        self.is_foreign = self._handle.foreign
+        self.mutex = self._handle.mutex
+        self._close = weakref.finalize(self, self._handle.shut)
+        try:
+            with translated(str(path)), self.mutex:
+                self._open(create=create)
+        except BaseException:
+            self._close()
+            raise
+
+    def _open(self, *, create: bool) -> None:
+        self._handle.lock_file = self._prepare(create=create)
+        with contextlib.suppress(FileNotFoundError):
+            handles.check(self.path)
+        self._handle.sql = self.sql = self._connect(create=create)
+        self._handle.identity = self._file = files.identity(self.path)
+        self._obstacle = not files.may_write(self.path)
+        with alone(self._handle.lock_file):
+            self._set_up()
 
     def _prepare(self, *, create: bool) -> IO[bytes] | None:
         """Make the folder and open the lock file."""
@@ -122,7 +120,7 @@ class Connection:
                 raise self._missing()
         if create:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _HAS_LOCKS:
+        if not HAS_LOCKS:
             return None
         name = self.path.with_name(self.path.name + "-lock")
         try:
@@ -185,7 +183,7 @@ class Connection:
                 str(self.path),
             )
         if (
-            self._lock_file is not None
+            self._handle.lock_file is not None
             and sql.execute("PRAGMA journal_mode").fetchone()[0] != "wal"
         ):
             sql.execute("PRAGMA journal_mode = WAL")
@@ -213,7 +211,7 @@ class Connection:
 
     def stale(self) -> bool:
         """Whether it has to be opened anew: see ``storage.protocol.Store.stale``."""
-        if self._obstacle:
+        if self._obstacle or self.is_foreign():
             return True
         try:
             if self._damage is not None:
@@ -221,6 +219,16 @@ class Connection:
             return self._file != files.identity(self.path)
         except OSError:
             return True
+
+    def check_owner(self) -> None:
+        """Whether this process may use it.
+
+        Raises:
+            StoreClosed: it came with a fork.
+        """
+        if self.is_foreign():
+            said = f"{self.path} was opened before this process was forked."
+            raise StoreClosed(said, str(self.path))
 
     def note(self, error: sqlite3.Error) -> None:
         """Remember what failed, for the next write and for :meth:`stale`."""
@@ -249,9 +257,10 @@ class Connection:
             self.depth += 1
             try:
                 yield self.sql
+                self.check_owner()
             except BaseException:
                 self.depth -= 1
-                if self.depth == 0 and self.sql.in_transaction:
+                if self.depth == 0 and not self.is_foreign() and self.sql.in_transaction:
                     self.sql.execute("ROLLBACK")
                 raise
             self.depth -= 1
@@ -290,7 +299,7 @@ class Connection:
 
         False if another process reads or writes, so that old bytes are still there.
         """
-        with self.reading(), _alone(self._lock_file):
+        with self.reading(), alone(self._handle.lock_file):
             try:
                 self.sql.execute("VACUUM")
                 busy = self.sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
@@ -308,7 +317,7 @@ class Connection:
         if size > CHECKPOINT_BYTES:
             with (
                 contextlib.suppress(BlockingIOError, sqlite3.OperationalError),
-                _alone(self._lock_file, wait=False),
+                alone(self._handle.lock_file, wait=False),
             ):
                 self._checkpoint_now()
 
@@ -322,8 +331,7 @@ class Connection:
 
     def close(self) -> None:
         """Let go of the file; a second call does nothing."""
-        with self.mutex:
-            self._close()
+        self._close()
 
 
 def _teach(sql: sqlite3.Connection) -> None:
@@ -331,37 +339,3 @@ def _teach(sql: sqlite3.Connection) -> None:
     sql.text_factory = partial(
         str, encoding="utf-8", errors="replace"
     )  # one bad row hides no other
-
-
-@contextlib.contextmanager
-def _alone(lock_file: IO[bytes] | None, *, wait: bool = True) -> Iterator[None]:
-    """Hold the lock file.
-
-    Raises:
-        BlockingIOError: someone else holds it, and *wait* is false.
-    """
-    if lock_file is None:
-        yield
-        return
-    fcntl.flock(lock_file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-    try:
-        yield
-    finally:
-        fcntl.flock(lock_file, fcntl.LOCK_UN)
-
-
-def _shut(sql: sqlite3.Connection | None, lock_file: IO[bytes] | None) -> None:
-    """Close both; the last connection's own checkpoint runs under the lock if it is free.
-
-    It must not wait: the garbage collector may call this while the same
-    thread holds the lock for another connection. Nothing is risked, for SQLite
-    checkpoints on close only where no other connection is left.
-    """
-    if sql is not None:
-        try:
-            with _alone(lock_file, wait=False):
-                sql.close()
-        except BlockingIOError:
-            sql.close()
-    if lock_file is not None:
-        lock_file.close()

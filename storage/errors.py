@@ -7,6 +7,7 @@ StoreError
 ├── StoreDamaged      the file or a row in it does not hold what was written
 │   └── StoreIndexBroken   only the search index, which the log can rebuild
 ├── StoreClosed       it was closed while it was in use: open it again
+├── StoreForked       this process was forked from one that had it open, and SQLite's locks do not work in it
 ├── StoreBusy         another process holds the database longer than we wait
 ├── StoreForgotten    what should be written belongs to a session that was forgotten on request
 └── StoreUnwritable   no permission, read-only or full disk
@@ -24,6 +25,7 @@ __all__ = [
     "StoreError",
     "StoreForeign",
     "StoreForgotten",
+    "StoreForked",
     "StoreIndexBroken",
     "StoreMissing",
     "StoreTooNew",
@@ -66,6 +68,10 @@ class StoreIndexBroken(StoreDamaged):
 
 class StoreClosed(StoreError):
     """The store was closed while it was in use; whoever opens it again may go on."""
+
+
+class StoreForked(StoreError):
+    """The file was open when this process was forked, and could not be closed in it."""
 
 
 class StoreBusy(StoreError):

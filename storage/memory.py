@@ -7,7 +7,6 @@ backend has to do. Searching is a plain BM25 over words.
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from .memory_archive import MemoryArchive
 from .memory_forget import MemoryEraser
 from .memory_graph import MemoryGraph
 from .memory_rows import Kept, Line
+from .mutex import mutex
 from .ranking import ranked, words_of
 from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
 from .text import searchable
@@ -38,7 +38,7 @@ class MemoryStore(MemoryGraph):
 
     def __init__(self) -> None:
         super().__init__()
-        self._mutex = threading.RLock()
+        self._mutex = mutex()
         self._sessions: dict[str, Session] = {}
         self._lines: dict[int, Line] = {}
         self._messages: dict[int, Kept] = {}
