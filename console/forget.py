@@ -38,6 +38,10 @@ _LEFT: Final = (
     "Old bytes may still be in the file, because another process is using it just now. "
     "`forget --finish` wipes them when it is free."
 )
+_TOLD: Final = (
+    "Parts of it go from the summaries over it. What a model wrote there in other words is not known and stays. "
+    "Look with `show UID` at"
+)
 _NOWHERE: Final = "It stands nowhere in the database. Nothing was changed."
 _STAYS: Final = "It stands only where it cannot be taken out. Nothing was changed."
 _ELSEWHERE: Final = (
@@ -123,6 +127,7 @@ def _of_text(plan: TextPlan) -> dict[str, Any]:
         "versions": len(plan.messages),
         "nodes": list(plan.nodes),
         "uids": len(plan.uids),
+        "told": list(plan.told),
         "session_names": list(plan.names),
         "left": dict(plan.left),
     }
@@ -204,6 +209,8 @@ def _also(data: Mapping[str, Any]) -> list[str]:
         lines.append(f"It stays in the names of: {', '.join(data['session_names'])}")
     if data.get("uids"):
         lines.append(f"  {many(data['uids'], 'uid')} of messages; each gets another in its place")
+    if data.get("told"):
+        lines.append(f"{_TOLD} {many(len(data['told']), 'summary node')}{_names(data['told'])}")
     if data.get("left") and "scrubbed" in data:
         lines.append(
             f"NOT DONE: it still stands in {_places(data['left'])}. That cannot be taken out."

@@ -18,6 +18,7 @@ from ..storage.records import Entry, Message, Node, Session
 from .erase import GONE, Cleaner, eraser, forms_of, stones_of
 from .messages import draft_of, key_of
 from .nodes import marks_of, uid_of
+from .remnants import Remnants
 from .strings import strings_of
 
 __all__ = [
@@ -62,11 +63,13 @@ class TextPlan:
     messages: tuple[Message, ...]
     """Versions of messages, without their bodies."""
     nodes: tuple[str, ...]
-    """uids of summaries."""
+    """uids of summaries that hold it, or a part of it that nothing else under them says."""
     names: tuple[str, ...]
     """Sessions in whose name it stands; those are not changed."""
     uids: tuple[str, ...] = ()
     """The host's names of messages in which it stands: each gets another in its place."""
+    told: tuple[str, ...] = ()
+    """uids of summaries by a model over those messages: what one says of it in other words is not known."""
     left: Mapping[str, int] = field(default_factory=dict)
     """In how many rows of what it stands, looked for byte by byte: before the deed, or after it."""
 
@@ -115,10 +118,19 @@ def plan_text(store: Store, text: str, progress: Progress | None = None) -> Text
     """Where *text* stands, in any of its forms."""
     cleaner, forms = Cleaner(erase=eraser(stones_of(text, 0.0))), forms_of(text)
     found = [replace(each, body=b"") for each in _messages(store, cleaner, forms, progress)]
-    nodes = [node.uid for node in _nodes(store, forms)]
-    names = [each.name for each in store.sessions() if _holds(each.name, forms)]
-    uids = [uid for _, uid in _uids(store, cleaner)]
-    return TextPlan(tuple(found), tuple(nodes), tuple(names), tuple(uids), _standing(store, forms))
+    nodes, told = _nodes(store, Remnants(store, cleaner, forms), found)
+    return TextPlan(
+        tuple(found),
+        tuple(node.uid for node in nodes),
+        _names(store, forms),
+        tuple(uid for _, uid in _uids(store, cleaner)),
+        told,
+        _standing(store, forms),
+    )
+
+
+def _names(store: Store, forms: Sequence[str]) -> tuple[str, ...]:
+    return tuple(each.name for each in store.sessions() if _holds(each.name, forms))
 
 
 def _standing(store: Store, forms: Sequence[str]) -> dict[str, int]:
@@ -150,13 +162,21 @@ def _messages(
             yield message
 
 
-def _nodes(store: Store, forms: Sequence[str]) -> Iterator[Node]:
+def _nodes(
+    store: Store, remnants: Remnants, messages: Sequence[Message]
+) -> tuple[list[Node], tuple[str, ...]]:
+    """The nodes that lose something, as they become; and which nodes over *messages* a model wrote."""
+    over = set(store.eraser().above(list(dict.fromkeys(each.id for each in messages))))
+    changed: list[Node] = []
+    told: list[str] = []
     after, audit = 0, store.audit()
     while page := audit.nodes(after, _PAGE):
         for node in store.nodes([uid for _, uid in page]):
-            if _holds([*node.texts.values(), node.topic, *node.hints], forms):
-                yield node
+            clean = remnants.without(node, over=node.uid in over)
+            changed += [clean] if clean != node else []
+            told += [node.uid] if node.uid in over and node.texts and not node.degraded else []
         after = page[-1][0]
+    return changed, tuple(told)
 
 
 def _holds(value: Any, forms: Sequence[str]) -> bool:
@@ -176,24 +196,24 @@ def forget_text(store: Store, text: str, time: float, progress: Progress | None 
     cleaner, forms = Cleaner(erase=eraser(stones)), forms_of(text)
     with store.writing():
         messages = list(_messages(store, cleaner, forms, progress))
-        nodes = list(_nodes(store, forms))
+        nodes, told = _nodes(store, Remnants(store, cleaner, forms), messages)
         uids = _uids(store, cleaner)
         for stone in stones:
             tools.bury(stone)
         for message in messages:
             _overwrite(store, message, cleaner, time)
         for node in nodes:
-            _overwrite_node(store, node, cleaner, time)
+            _overwrite_node(store, node, time)
         for number, uid in uids:
             tools.rename(number, uid, cleaner.name(uid))
         tools.sweep()
     left = _standing(store, forms)  # nobody waits for it
-    names = [each.name for each in store.sessions() if _holds(each.name, forms)]
     return TextPlan(
         tuple(replace(each, body=b"") for each in messages),
         tuple(node.uid for node in nodes),
-        tuple(names),
+        _names(store, forms),
         tuple(uid for _, uid in uids),
+        told,
         left,
     )
 
@@ -206,12 +226,11 @@ def _overwrite(store: Store, message: Message, cleaner: Cleaner, time: float) ->
     store.eraser().bury(Stone("message", name, time, draft.digest))
 
 
-def _overwrite_node(store: Store, node: Node, cleaner: Cleaner, time: float) -> None:
-    clean = cleaner.node(node)
+def _overwrite_node(store: Store, clean: Node, time: float) -> None:
     store.eraser().overwrite_node(clean)
-    pairs = [(s.message, s.version) for s in node.sources if s.message is not None]
+    pairs = [(s.message, s.version) for s in clean.sources if s.message is not None]
     digests = {(each.id, each.version): each.digest for each in store.read(pairs)}
-    store.eraser().bury(Stone("node", node.uid, time, node_digest(clean, digests)))
+    store.eraser().bury(Stone("node", clean.uid, time, node_digest(clean, digests)))
 
 
 def node_digest(node: Node, digests: Mapping[tuple[int, int], bytes]) -> bytes:
