@@ -118,7 +118,7 @@ def plan_text(store: Store, text: str, progress: Progress | None = None) -> Text
     """Where *text* stands, in any of its forms."""
     cleaner, forms = Cleaner(erase=eraser(stones_of(text, 0.0))), forms_of(text)
     found = [replace(each, body=b"") for each in _messages(store, cleaner, forms, progress)]
-    nodes, told = _nodes(store, Remnants(store, cleaner, forms), found)
+    nodes, told = _nodes(store, cleaner, forms, found)
     return TextPlan(
         tuple(found),
         tuple(node.uid for node in nodes),
@@ -163,19 +163,22 @@ def _messages(
 
 
 def _nodes(
-    store: Store, remnants: Remnants, messages: Sequence[Message]
+    store: Store, cleaner: Cleaner, forms: Sequence[str], messages: Sequence[Message]
 ) -> tuple[list[Node], tuple[str, ...]]:
     """The nodes that lose something, as they become; and which nodes over *messages* a model wrote."""
     over = set(store.eraser().above(list(dict.fromkeys(each.id for each in messages))))
-    changed: list[Node] = []
-    told: list[str] = []
+    held: list[Node] = []
     after, audit = 0, store.audit()
     while page := audit.nodes(after, _PAGE):
-        for node in store.nodes([uid for _, uid in page]):
-            clean = remnants.without(node, over=node.uid in over)
-            changed += [clean] if clean != node else []
-            told += [node.uid] if node.uid in over and node.texts and not node.degraded else []
+        held += [
+            node
+            for node in store.nodes([uid for _, uid in page])
+            if node.uid in over or _holds([*node.texts.values(), node.topic, *node.hints], forms)
+        ]
         after = page[-1][0]
+    clean = Remnants(store, cleaner, forms).without(held)
+    changed = [new for new, old in zip(clean, held, strict=True) if new != old]
+    told = [n.uid for n in held if n.uid in over and n.texts and not n.degraded]
     return changed, tuple(told)
 
 
@@ -196,7 +199,7 @@ def forget_text(store: Store, text: str, time: float, progress: Progress | None 
     cleaner, forms = Cleaner(erase=eraser(stones)), forms_of(text)
     with store.writing():
         messages = list(_messages(store, cleaner, forms, progress))
-        nodes, told = _nodes(store, Remnants(store, cleaner, forms), messages)
+        nodes, told = _nodes(store, cleaner, forms, messages)
         uids = _uids(store, cleaner)
         for stone in stones:
             tools.bury(stone)

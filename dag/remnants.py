@@ -9,8 +9,9 @@ at the ends of a line, where a cut may be; and nothing that the messages still s
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final, NamedTuple
 
 from ..storage.canon import decode
@@ -33,7 +34,10 @@ _OTHER: Final = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _WORD: Final = re.compile(rf"[{_OTHER}]|[^\W{_OTHER}]+")
 _LETTER: Final = re.compile(rf"[^\W{_OTHER}]")
 #: What stands in a summariser's source beside the messages, and what a model is asked for.
-_OURS: Final = f"{GONE} calls tokens are left out here an attachment without text turn turns"
+_OURS: Final = (
+    f"{GONE} calls tokens are left out here an attachment without text turn turns"
+    " what is known of the conversation so far what was said since"
+)
 #: Behind these a text was cut, maybe inside a word.
 _CUT: Final = ("\n", "\u2026", "...")
 
@@ -57,28 +61,62 @@ class Remnants:
         self._store, self._cleaner = store, cleaner
         self._string = _small("\0".join(forms))
 
-    def without(self, node: Node, *, over: bool) -> Node:
-        """*node* without the string and, where it stands *over* it, without parts of it.
+    def without(self, nodes: Sequence[Node]) -> list[Node]:
+        """*nodes*, which stand over it, without the string and without parts of it.
 
         Raises:
-            StoreError: its messages cannot be read.
+            StoreError: their messages cannot be read.
         """
-        node = self._cleaner.node(node)
-        return self._whole(node) if over else node
+        clean = [self._cleaner.node(node) for node in nodes]
+        found = [self._found(node) for node in clean]
+        # Asked for twice: of a thousand states each stands for all that came before it.
+        asked = [node.uid for node, parts in zip(clean, found, strict=True) if parts]
+        under = set(chain.from_iterable(map(self._store.stands_for, asked)))
+        saying = self._saying(set[_Part]().union(*found), sorted(under))
+        return [
+            self._cut(node, parts, saying) if parts else node
+            for node, parts in zip(clean, found, strict=True)
+        ]
 
-    def _whole(self, node: Node) -> Node:
-        hints = {hint: {part for part, *_ in self._parts(hint, _LEAST_HINT)} for hint in node.hints}
-        texts = [*node.texts.values(), node.topic]
-        found = {part for text in texts for part, *_ in self._parts(text, _LEAST)}
-        found = found.union(*hints.values())
-        gone = found - self._said(node, found) if found else found
-        if not gone:
-            return node
+    def _cut(
+        self,
+        node: Node,
+        parts: Collection[_Part],
+        saying: Mapping[_Part, set[tuple[int, int]]],
+    ) -> Node:
+        """*node* without those of *parts* that no message under it says."""
+        pairs = frozenset(self._store.stands_for(node.uid))
+        gone = {part for part in parts if pairs.isdisjoint(saying[part])}
+        return self._masked(node, gone) if gone else node
+
+    def _found(self, node: Node) -> set[_Part]:
+        texts = [(text, _LEAST) for text in (*node.texts.values(), node.topic)]
+        texts += [(hint, _LEAST_HINT) for hint in node.hints]
+        found = {part for text, least in texts for part, *_ in self._parts(text, least)}
+        return {part for part in found if not _stands(_OURS, part)}
+
+    def _saying(
+        self, parts: Collection[_Part], pairs: Sequence[tuple[int, int]]
+    ) -> dict[_Part, set[tuple[int, int]]]:
+        """Which of the messages hold each part without the string."""
+        saying: dict[_Part, set[tuple[int, int]]] = {part: set() for part in parts}
+        for at in range(0, len(pairs) if parts else 0, _PAGE):
+            for message in self._store.read(pairs[at : at + _PAGE]):
+                text = self._text(message)
+                for part in parts:
+                    if _stands(text, part):
+                        saying[part].add((message.id, message.version))
+        return saying
+
+    def _masked(self, node: Node, gone: set[_Part]) -> Node:
+        hints = [
+            h for h in node.hints if gone.isdisjoint(p for p, *_ in self._parts(h, _LEAST_HINT))
+        ]
         return replace(
             node,
-            texts={level: self._masked(text, gone) for level, text in node.texts.items()},
-            topic=self._masked(node.topic, gone),
-            hints=tuple(hint for hint, parts in hints.items() if gone.isdisjoint(parts)),
+            texts={level: self._without(text, gone) for level, text in node.texts.items()},
+            topic=self._without(node.topic, gone),
+            hints=tuple(hints),
         )
 
     def _parts(self, text: str, least: int) -> Iterator[tuple[_Part, int, int]]:
@@ -99,21 +137,11 @@ class Remnants:
                     yield part, start, stop
                     break
 
-    def _said(self, node: Node, parts: Collection[_Part]) -> set[_Part]:
-        """Which of *parts* the messages under *node* hold without the string."""
-        open_ = {part for part in parts if not _stands(_OURS, part)}
-        pairs = self._store.stands_for(node.uid) if open_ else []
-        for at in range(0, len(pairs), _PAGE):
-            for message in self._store.read(pairs[at : at + _PAGE]):
-                text = self._text(message) if open_ else ""
-                open_ = {part for part in open_ if not _stands(text, part)}
-        return set(parts) - open_
-
     def _text(self, message: Message) -> str:
         row = self._cleaner.row(decode(message.body))
         return _small(normal("\n\0\n".join(strings_of(row))))
 
-    def _masked(self, text: str, gone: Collection[_Part]) -> str:
+    def _without(self, text: str, gone: set[_Part]) -> str:
         pieces, at = [], 0
         for part, start, end in self._parts(text, _LEAST):
             if part in gone and end > at:

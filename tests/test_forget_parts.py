@@ -154,7 +154,7 @@ def test_a_part_is_what_nothing_else_says(store, string, was, now):
     uid = next(n.uid for n in store.nodes([u for _, u in store.audit().nodes(0, 9)]) if n.texts)
     (node,) = store.nodes([uid])
     node = replace(node, texts={250: was}, topic=was, hints=(was, "harbour-log"))
-    clean = Remnants(store, cleaner, forms).without(node, over=True)
+    (clean,) = Remnants(store, cleaner, forms).without([node])
     assert (clean.texts[250], clean.topic) == (now, now)
     assert clean.hints == ((was, "harbour-log") if was == now else ("harbour-log",))
 
@@ -167,5 +167,5 @@ def test_a_long_string_costs_little(store):
     (node,) = store.nodes([uid])
     begun = clock.process_time()
     for text in (" ".join(f"w{n}" for n in range(9, 800)), "w1 w2 " * 500, "aaaa " * 1000):
-        Remnants(store, cleaner, forms).without(replace(node, texts={1000: text}), over=True)
+        Remnants(store, cleaner, forms).without([replace(node, texts={1000: text})])
     assert clock.process_time() - begun < 10
