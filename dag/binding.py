@@ -29,6 +29,7 @@ from .messages import (
     turn_count,
 )
 from .renderer import Frames, begins_with_filler, recognise, rest_of, without_filler
+from .window import matched
 
 __all__ = ["Binding", "Bound", "Clean", "IngestReport", "Memo", "Run"]
 
@@ -39,8 +40,6 @@ _BATCH = 1000
 """New messages written at a time: what is held for them in memory is bounded by it."""
 _RESENT = 3
 """Rows that must stand behind a summary row again where the whole list stands twice."""
-_FIRST_WINDOW = 64
-"""Stored messages looked at beyond twice the length of a list that has no summary row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,16 +221,11 @@ class Run:
         probes = stretch.probes
         if not probes and stretch.floor is None:
             return  # a list without a message says nothing
-        stored = self._candidates(stretch)
-        found = match(stored, probes, uids, self.editions.read, behind=stretch.floor is not None)
-        while (
-            stretch.floor is None
-            and stored
-            and not found.found[0]
-            and self.store.tail(self.line, 1, before=stored[0].seq)
-        ):
-            stored = self.store.tail(self.line, 4 * len(stored))
-            found = match(stored, probes, uids, self.editions.read)
+        if stretch.floor is None:
+            stored, found = matched(self.store, self.line, probes, uids, self.editions.read)
+        else:
+            stored = self._behind(stretch.floor, stretch.lifted)
+            found = match(stored, probes, uids, self.editions.read, behind=True)
         self._elsewhere(stored, probes, uids.numbers, found)
         for probe, places in zip(probes, found.found, strict=True):
             if places:
@@ -242,15 +236,11 @@ class Run:
             self._withdraw(stored, found, max(reached, default=stretch.floor or 0))
         self._revoke(stretch, stored, found)
 
-    def _candidates(self, stretch: _Stretch) -> list[Entry]:
-        if stretch.floor is None:
-            return self.store.tail(self.line, 2 * len(stretch.probes) + _FIRST_WINDOW)
-        if self.end is not None and stretch.floor == self.end[0]:
+    def _behind(self, floor: int, lifted: Sequence[int]) -> list[Entry]:
+        if self.end is not None and floor == self.end[0]:
             return []
-        entries = self.store.entries(self.line, first=stretch.floor + 1)
-        if stretch.lifted:
-            entries = [*self.store.placed(self.line, stretch.lifted), *entries]
-        return entries
+        entries = self.store.entries(self.line, first=floor + 1)
+        return [*self.store.placed(self.line, lifted), *entries] if lifted else entries
 
     def _elsewhere(
         self, stored: list[Entry], probes: Sequence[Probe], by_uid: Mapping[str, int], found: Match

@@ -1,0 +1,76 @@
+"""Lists that come by several doors, out of order, or changed in what compares as equal; see test_identity.py."""
+
+from __future__ import annotations
+
+import pytest
+from lcm.dag.ingest import IngestReport, Ledger
+from lcm.storage import open_store
+from lcm.storage.canon import decode
+
+
+def user(text, **kw):
+    return {"role": "user", "content": text, **kw}
+
+
+def said(text, **kw):
+    return {"role": "assistant", "content": text, **kw}
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request, tmp_path):
+    kept = open_store("memory:" if request.param == "memory" else tmp_path / "lcm.db")
+    yield kept
+    kept.close()
+
+
+@pytest.fixture
+def ledger(store):
+    return Ledger(store, store.open_session("s"))
+
+
+def again(ledger):
+    """The same session in another process: nothing remembered but the store."""
+    return Ledger(ledger.store, ledger.session)
+
+
+def stored(ledger):
+    """What is in the conversation."""
+    entries = [e for e in ledger.store.entries(ledger.session.line) if not e.withdrawn]
+    return [decode(m.body) for m in ledger.store.read([(e.id, 0) for e in entries])]
+
+
+# two agents on one session
+
+
+def steps(count, asked):
+    """*count* turns; what is asked in each says *asked*."""
+    answers = (
+        f"Step {n} is finished, went on to the next file number {n * 7}." for n in range(count)
+    )
+    return [row for n, text in enumerate(answers) for row in (user(asked(n)), said(text))]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda n: "continue",
+        lambda n: "hi" if n in (0, 39, 79, 119) else f"Please look at file {n}.txt now",
+    ],
+    ids=["the same each time", "the first again near the end"],
+)
+def test_the_beginning_of_a_long_line_is_found_where_its_first_words_come_again(ledger, asked):
+    """Another agent still has the first twenty rows, and then goes on from there."""
+    rows = steps(150, asked)
+    ledger.ingest(rows)
+    assert IngestReport(known=20, withdrawn=280) == again(ledger).ingest(rows[:20])
+    more = [user("something new"), said("and an answer to it")]
+    assert IngestReport(new=2, known=20) == again(ledger).ingest([*rows[:20], *more])
+    assert [*rows[:20], *more] == stored(ledger)
+
+
+def test_words_that_explain_no_more_further_back_are_those_near_the_end(ledger):
+    """Nothing tells which of two equal messages it is: the nearer one, and the new row is new."""
+    rows = steps(150, lambda n: "hi" if n in (0, 148) else f"Please look at file {n}.txt now")
+    ledger.ingest(rows)
+    report = again(ledger).ingest([user("hi"), said("something new")])
+    assert IngestReport(new=1, known=1, withdrawn=3) == report
