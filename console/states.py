@@ -1,7 +1,8 @@
 """The export of the state, turn by turn: what stands for what, in which sizes, and when it was compacted.
 
 For each turn: its messages, the summaries over it from the finest to the coarsest, the state of the
-conversation after it where there is one, how many tokens suffice, and what one could ask of it. A turn under no summary stands in the context verbatim.
+conversation after it where there is one, how many tokens suffice, and what one could ask of it. A turn
+under no summary stands in the context verbatim.
 """
 
 from __future__ import annotations

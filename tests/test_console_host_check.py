@@ -151,6 +151,34 @@ def test_what_hosts_do_to_a_row_is_known(home):
     assert report.host.found == 6
 
 
+def test_what_a_pass_shows_in_part_is_known_by_its_name(home):
+    """However often: an older host keeps the whole list anew at every compaction in place, stubs included."""
+    rows = [user("read all of it")]
+    for n in range(12):
+        calls = [
+            {"id": f"c{n}", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+        ]
+        rows.append(said("", tool_calls=calls))
+        rows.append(
+            {"role": "tool", "tool_call_id": f"c{n}", "content": f"part {n}: " + f"{WORDS} " * 56}
+        )
+    home.hear(rows)
+    out = home.engine.compress(rows, home.engine.count_tokens(rows))
+    stubs = [row for row in out if "lcm_expand gives them back" in str(row["content"])]
+    home.keep(*rows)
+    for _ in range(6):
+        home.keep(*stubs)
+    report = home.verify()
+    assert report.failures == ()
+    assert report.host.found >= len(rows) + 6 * len(stubs) > 80
+    name = stubs[0]["content"].partition("[lcm ")[2]
+    invented = stubs[0] | {
+        "content": f"nobody told this {'nor that ' * 40}\n[lcm {name[:62]}.\nnor this"
+    }
+    home.keep(invented)
+    assert len(home.verify().failures) == 1
+
+
 def test_rows_of_ours_are_no_messages(home):
     """Summary rows, fillers, what was merged behind either, archived and new copies of the tail."""
     rows = [row for n in range(40) for row in turn(n)]

@@ -20,6 +20,8 @@ from lcm.demo.model import Request, Script, ScriptedModel
 pytestmark = pytest.mark.slow
 
 RESTART_AFTER = 36
+#: What stands in a result that is shown in part.
+STUB = " tokens are left out here; lcm_expand gives them back."
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,13 @@ def test_every_row_that_was_ever_in_the_list_is_stored(played):
     # The older host forgets the mark of our rows in a restart; their text stays ours.
     ours = {row["content"] for row in everything if row["_ours"]}
     rows = [row for row in everything if row["content"] not in ours]
-    missing = [key_of(row) for row in rows if key_of(row) not in found]
+    answered = {
+        key[::2] for key in found
+    }  # role, and the call that it answers: what a stub still says
+    keys = [(key_of(row), STUB in str(row["content"])) for row in rows]
+    missing = [
+        key for key, stub in keys if (key[::2] not in answered if stub else key not in found)
+    ]
     assert not missing
     assert len(rows) > 100
 

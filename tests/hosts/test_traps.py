@@ -246,6 +246,9 @@ def test_compaction_comes_before_and_after_the_hooks(make_home, where):
     turns = [Turn(f"Look at page {n}.{text}", steps(n)) for n in range(18)]
     with ScriptedModel(Script(turns)) as model:
         home = make_home(model.url)
+        home.config["lcm"] = {
+            "compaction_token_threshold": 100_000
+        }  # nothing is shown in part before
         home.install()
         for n in range(len(turns)):
             (home.work / f"page-{n}.txt").write_text(page.replace("7 ", "7\n"))
