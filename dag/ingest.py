@@ -114,6 +114,8 @@ class Ledger:
             if self.store.revision(line) != self._revision:
                 start = 0
                 self._look_again()
+            elif start < len(self._seen):
+                start = _calls_before(rows, start)
             self.bound_from = start
             self._forget(start)
             known = self._known
@@ -174,6 +176,15 @@ class Ledger:
             memo.lifted = (-1, ())
         memo.named = memo.named and start > 0
         del self._seen[start:], memo.bound[start:], memo.ends[start:]
+
+
+def _calls_before(rows: Sequence[Any], start: int) -> int:
+    """Where the row stands whose calls the results at *start* answer: they may have changed places."""
+    while 0 < start < len(rows) and isinstance(rows[start], Mapping):
+        if rows[start].get("role") != "tool":
+            break
+        start -= 1
+    return start
 
 
 def _messages(bound: Sequence[Bound]) -> int:

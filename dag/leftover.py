@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import takewhile
 from typing import NamedTuple
 
 from ..storage.records import Entry
@@ -76,6 +77,8 @@ class Leftover:
         self._stored, self._uids, self._read, self._withdrawn = stored, uids, read, withdrawn
         self._taken = taken
         self._messages: dict[int, Sequence[Row]] = {}
+        self._answers: dict[int, list[tuple[object, int]]] = {}
+        """For the place of a row of calls the calls that are answered behind it, and the places of the answers."""
         self.closed = False
         """Whether the gap ends in front of a row that is known."""
         self.reach = _LOOK_AHEAD_WITHDRAWN if withdrawn else LOOK_AHEAD
@@ -132,6 +135,27 @@ class Leftover:
             if any(is_certain(old, row) for old in versions):
                 return (i,)
         return ()
+
+    def answer(self, probe: Probe, call: int) -> int | None:
+        """The result behind the row of calls at *call* that answers what *probe* answers, unless a row has claimed it.
+
+        The order does not count. What was taken back does last.
+        """
+        if call not in self._answers:
+            behind = range(call + 1, len(self._stored))
+            run = list(takewhile(lambda i: self._stored[i].role == "tool", behind))
+            run.sort(key=lambda i: self._stored[i].withdrawn)
+            self._answers[call] = [(self._versions(i, run)[0].get("tool_call_id"), i) for i in run]
+        wanted = probe.row.get("tool_call_id")
+        return next(
+            (
+                i
+                for answered, i in self._answers[call]
+                if wanted and answered == wanted and i not in self._taken
+                if self._uids.allow(probe.row, self._stored[i])
+            ),
+            None,
+        )
 
     def _back(self, first: int) -> Sequence[int]:
         """*first* and its neighbours, if what follows it was taken back: a fold may bring it back."""

@@ -1,9 +1,10 @@
 """Binds the rows of a host's list to the stored messages of one stretch of a line.
 
 Three passes. By uid, where the host gives one: a dictionary. By words, with
-``align``, between what the first pass fixed. And what is left over, between
-matched neighbours: rows that the host decorated, pruned, masked, edited or
-folded. What no pass binds is new.
+``align``, between what the first pass fixed; results of one row's calls, which
+a host may give in another order, also by their calls. And what is left over,
+between matched neighbours: rows that the host decorated, pruned, masked,
+edited or folded. What no pass binds is new.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ def match(
         _by_words(stored, probes, window, uids, result)
     _drop_weak_end(stored, probes, Leftover(stored, uids, read, result.taken), result)
     _drop_end_taken_back(stored, probes, result, behind=behind)
+    _by_call(probes, Leftover(stored, uids, read, result.taken), result)
     for withdrawn in (False, True):  # what is in the conversation before what was taken out of it
         for window in _gaps(len(stored), result):
             leftover = Leftover(stored, uids, read, result.taken, withdrawn=withdrawn)
@@ -187,6 +189,20 @@ def _drop_end_taken_back(
     if any(i not in result.taken and not stored[i].withdrawn for i in between):
         for n in range(start, end):
             result.unbind(n)
+
+
+def _by_call(probes: Sequence[Probe], leftover: Leftover, result: Match) -> None:
+    """Results of one row's calls, in whatever order the host gives them: each by the call that it answers."""
+    if all(result.found):
+        return
+    called: tuple[int, ...] = ()
+    for n, probe in enumerate(probes):
+        if probe.row.get("role") != "tool":
+            called = result.found[n]
+        elif called and not result.found[n] and n not in result.new:
+            place = leftover.answer(probe, called[-1])
+            if place is not None:
+                result.bind(n, place)
 
 
 #: Rows, or characters, from which neighbours that stand in both lists are no chance.

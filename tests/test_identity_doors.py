@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from lcm.dag.ingest import IngestReport, Ledger
 from lcm.storage import open_store
@@ -74,3 +76,68 @@ def test_words_that_explain_no_more_further_back_are_those_near_the_end(ledger):
     ledger.ingest(rows)
     report = again(ledger).ingest([user("hi"), said("something new")])
     assert IngestReport(new=1, known=1, withdrawn=3) == report
+
+
+# results in another order
+
+
+def called(*ids):
+    calls = [
+        {"id": i, "type": "function", "function": {"name": "t", "arguments": "{}"}} for i in ids
+    ]
+    return said("", tool_calls=calls)
+
+
+def result(call, text):
+    return {"role": "tool", "tool_call_id": call, "content": text}
+
+
+@pytest.mark.parametrize("order", ["ba", "bacd", "badc", "dcba", "cdab", "bcda"])
+def test_results_of_one_rows_calls_are_known_in_any_order(ledger, order):
+    """Parallel calls end as they like, and a host may write their results as they end, or as they were called."""
+    ids = sorted(order)
+    head, end = [user("go"), called(*ids)], [said("ok")]
+    rows = [*head, *(result(i, f"result {i}") for i in ids), *end]
+    ledger.ingest(rows)
+    other = [*head, *(result(i, f"result {i}") for i in order), *end]
+    for each in (ledger, again(ledger)):
+        assert IngestReport(known=len(rows)) == each.ingest(other)
+        assert IngestReport(known=len(rows)) == each.ingest(rows)
+    assert rows == stored(ledger)
+
+
+def test_results_that_change_places_again_and_again_are_known(ledger):
+    """By one door, which looks from the first row on that changed."""
+    answers = [result(i, f"result {i}") for i in "abc"]
+    rows = [user("go"), called(*"abc"), *answers, said("ok")]
+    ledger.ingest(rows)
+    for order in permutations(answers):
+        assert IngestReport(known=6) == ledger.ingest([*rows[:2], *order, rows[-1]])
+
+
+def test_a_result_in_another_order_that_was_cut_is_a_version_of_its_own(ledger):
+    """Not of the result whose place it has."""
+    rows = [
+        user("go"),
+        called("a", "b"),
+        result("a", "long " * 99),
+        result("b", "wide " * 99),
+        said("ok"),
+    ]
+    ledger.ingest(rows)
+    cut = [*rows[:2], result("b", "wide [cut]"), rows[2], rows[4]]
+    assert IngestReport(known=4, revised=1) == again(ledger).ingest(cut)
+    assert [*rows[:3], cut[2], rows[4]] == stored(ledger)
+
+
+def test_results_of_two_rows_of_calls_under_the_same_ids_are_kept_apart(ledger):
+    """Hosts count their calls anew: the order of one row's results says nothing of another's."""
+    rows = [user("go")]
+    for n in range(3):
+        rows += [called("a", "b"), result("a", f"first of {n}"), result("b", f"second of {n}")]
+    ledger.ingest(rows)
+    other = [rows[0]]
+    for n in (1, 4, 7):
+        other += [rows[n], rows[n + 2], rows[n + 1]]
+    assert IngestReport(known=10) == again(ledger).ingest(other)
+    assert rows == stored(ledger)
