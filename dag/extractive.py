@@ -40,7 +40,7 @@ _SENTENCE_GAP: Final = re.compile(
 )
 _DUMP_GAP: Final = re.compile(r"(?<=[,;}\]])\s*|\s+")
 _WORD: Final = re.compile(r"[\u3400-\u9fff\uac00-\ud7a3]|[^\W\u3040-\u9fff\uac00-\ud7a3]{3,}")
-_STOP: Final = frozenset(
+STOP_WORDS: Final = frozenset(
     re.findall(
         r"\w+",
         "the and for are was were with that this from have has had not but you your our can will"
@@ -131,7 +131,7 @@ def key_terms(text: str, limit: int) -> tuple[str, ...]:
         for term in pattern.findall(where):
             worth[term.strip("`.,:;")] += 3.0
     for word in _NAME.findall(sample):
-        if word.lower() not in _STOP:
+        if word.lower() not in STOP_WORDS:
             worth[word] += 1.0 if word[0].isupper() else 0.3
     terms: list[str] = []
     for term in sorted(worth, key=lambda term: -worth[term]):  # stable: earlier terms first
@@ -234,7 +234,7 @@ def _by_value(sentences: Sequence[_Sentence], focus: str) -> list[int]:
 
 def _words(text: str) -> list[str]:
     """The distinct telling words of a text, in order: the order of a set changes between runs."""
-    return list(dict.fromkeys(w for w in _WORD.findall(text.lower()) if w not in _STOP))
+    return list(dict.fromkeys(w for w in _WORD.findall(text.lower()) if w not in STOP_WORDS))
 
 
 def _worth(sentence: _Sentence, wanted: set[str], words: list[str]) -> float:

@@ -190,7 +190,7 @@ def _text(given: Any, request: SummaryRequest) -> str:
     if not isinstance(text, str):
         raise NoSummary(f"a summariser gives a text, not {type(text).__name__}")
     try:
-        draft = read(given, trusted=not isinstance(given, Reply))
+        draft = read(given, trusted=not isinstance(given, Reply), source=request.text)
     except Rejected as rejected:
         raise NoSummary(str(rejected)) from rejected
     whole = redacted(draft.texts[max(draft.texts)])

@@ -11,10 +11,11 @@ import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from .drift_model import DriftRequest
-from .summarizer import SummaryRequest
+if TYPE_CHECKING:
+    from .drift_model import DriftRequest
+    from .summarizer import SummaryRequest
 
 _SLOT: Final = re.compile(r"<<(\w+)>>")
 
@@ -58,6 +59,12 @@ def drift_messages(request: DriftRequest) -> list[dict[str, str]]:
 def _marker(source: str) -> str:
     digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
     return f"=== {digest[:12]}"
+
+
+def instructions() -> str:
+    """What every summariser is told, whatever the source."""
+    words = _prompts()["summary"]
+    return f"{words['system']}\n{_SLOT.sub('', words['user'])}"
 
 
 def _size(level: int, max_tokens: int) -> str:

@@ -7,13 +7,15 @@ never by a word inside: a good summary may well speak of an error 401.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from .nonsense import echoes, fault_of
 from .tokens import clip
 from .usage import Usage
 
@@ -28,6 +30,7 @@ __all__ = [
 ]
 
 _HINT_TOKENS: Final = 24
+_HINT_WORDS: Final = 6
 
 _CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 _BLOCKED: Final = frozenset({"content_filter", "refusal", "safety", "error", "recitation"})
@@ -58,6 +61,9 @@ _STATUS: Final = (
 _NO_SUMMARY: Final = re.compile(
     rf"{_CANNOT}|{_STATUS}"
     r"|(?:i'm|i am) (?:unable|not able) to (?:assist|help|summari[sz]e|comply)[^.,;:!?\n]{0,80}"
+    r"|(?:(?:sure|certainly|of course|okay)[,.!] )?(?:i(?:'ll| will| can|'m going to| am going to)|let me)"
+    r" (?:now )?(?:provide|explain|summari[sz]e|describe|give|write|create|present|outline|list|analy[sz]e)"
+    r"\b[^.!?\n]{0,160}"
     r"|(?:the )?summary (?:is |was )?(?:not available|unavailable)(?: due to [\w ]{1,30})?"
     r"|no (?:summary|content|response|text|output)(?: (?:is )?available)?"
     r"|(?:the )?(?:input|prompt|context|conversation|request|text) (?:is |was )?too (?:long|large)"
@@ -135,19 +141,18 @@ def is_too_long(error: Exception) -> bool:
     return status in _REFUSED and _TOO_LONG.search(str(error)[:2000]) is not None
 
 
-def read(answer: object, *, trusted: bool) -> Draft:
+def read(answer: object, *, trusted: bool, source: str = "") -> Draft:
     """What an answer brings.
 
-    *trusted*: the caller's own function gave it, and no model.
+    *trusted*: the caller's own function gave it, and no model. *source*: what it is to be a summary
+    of; a model's answer is held against it.
 
     Raises:
         Rejected: it is no summary.
     """
     text = words_of(answer, trusted=trusted)
-    draft = _parse(text, anywhere=not trusted)
-    if draft is None and not trusted:
-        _judge_text(text)
-    return draft or Draft({0: text})
+    draft = _parse(text, anywhere=not trusted) or Draft({0: text})
+    return draft if trusted else _judged(draft, source)
 
 
 def words_of(answer: object, *, trusted: bool = False) -> str:
@@ -177,7 +182,31 @@ def _judge_response(reply: Reply) -> None:
         raise Rejected("cut off by the model's length limit")
 
 
-def _judge_text(text: str) -> None:
+def _judged(draft: Draft, source: str) -> Draft:
+    """*draft* without the smaller texts, topic and hints that are none.
+
+    Raises:
+        Rejected: its largest text is none.
+    """
+    largest = max(draft.texts)
+    _judge_text(draft.texts[largest], source)
+    texts = {}
+    for size, text in draft.texts.items():
+        with contextlib.suppress(Rejected):
+            _judge_text(text, source)
+            texts[size] = text
+    hints = tuple(hint for hint in draft.hints if not echoes(hint) and not _states(hint))
+    return replace(
+        draft, texts=texts, topic="" if echoes(draft.topic) else draft.topic, hints=hints
+    )
+
+
+def _states(hint: str) -> bool:
+    """Whether *hint* is no name or question but tells something, which a reader would take for true."""
+    return hint.endswith(".") and len(hint.split()) > _HINT_WORDS
+
+
+def _judge_text(text: str, source: str) -> None:
     plain = text.replace("\u2019", "'").strip(" \n\t.!\"'*`[]()")
     if not plain or _NO_SUMMARY.fullmatch(plain) or _NO_SUMMARY.fullmatch(text):
         long = _TOO_LONG.search(plain) is not None
@@ -186,6 +215,10 @@ def _judge_text(text: str) -> None:
         raise Rejected("not the JSON that was asked for")
     if text.startswith("```json"):
         raise Rejected("broken JSON")
+    if not any(letter.isalpha() for letter in text):
+        raise Rejected("no words")
+    if fault := fault_of(text, source):
+        raise Rejected(fault)
 
 
 def _without_thoughts(text: str) -> str:

@@ -121,13 +121,15 @@ class Route:
             if not request.seconds:
                 raise Rejected("no time left for a summariser", smaller=False, spent=False)
         try:
-            return read(self._answer(request, patience), trusted=self.trusted)
+            answer = self._answer(request, patience)
+            return read(answer, trusted=self.trusted, source=request.text)
         except Rejected:
             raise
         except Exception as error:
             self._log(error)
             late, long = "timeout" in type(error).__name__.lower(), is_too_long(error)
-            reason = f"summariser failed: {type(error).__name__}"
+            failed = f"summariser failed: {type(error).__name__}"
+            reason = "longer than the summariser can read" if long else failed
             raise Rejected(reason, too_long=long, smaller=late or long) from error
 
     def _answer(self, request: SummaryRequest, patience: Patience | None) -> object:
@@ -250,10 +252,14 @@ def _compose(request: SummaryRequest, draft: Draft, top: str, reason: str) -> Su
         texts[level] = larger
     whole = next(level for level in levels if texts[level] == top)
     enough = next((level for level in levels if level >= draft.sufficient), levels[-1])
+    topic, hints = draft.topic or _topic(texts[levels[0]]), _hints(draft.hints, request.text)
+    says_nothing = count_text(topic) < _LEAST or topic[0] in "{["  # "Hello.", a call's arguments
+    if reason and says_nothing:
+        topic = clip(", ".join(hints), _TOPIC_TOKENS) or topic
     return Summary(
         texts=tuple(sorted(texts.items())),
-        topic=draft.topic or _topic(texts[levels[0]]),
-        hints=_hints(draft.hints, request.text),
+        topic=topic,
+        hints=hints,
         sufficient=min(enough, whole) if draft.sufficient else whole,
         degraded=bool(reason),
         reason=reason,

@@ -25,8 +25,8 @@ ANSWER = {
     "levels": {
         "15": "All tables were moved.",
         "50": "120 steps moved all tables; each copy was checked against the log.",
-        "250": "In 120 steps the agent moved every table and checked it. " * 4,
-        "1000": "The user asked to move all tables. Step by step they were moved. " * 9,
+        "250": " ".join(f"The agent moved table_{n} and checked it." for n in range(5)),
+        "1000": " ".join(f"The user asked to move table_{n}. It was moved." for n in range(30)),
     },
     "sufficient_tokens": 50,
 }
@@ -254,6 +254,15 @@ def test_without_a_summariser_the_extract_is_made_at_once():
     summary = summary_of(request(focus="table_77"), None, trusted=False)
     assert summary.degraded and summary.reason == "no summariser"
     assert "table_77" in summary.texts[1][1]
+
+
+@pytest.mark.parametrize("line", ["Perfect.", '{"path": "pump/config.toml", "limit": 5}'])
+def test_the_topic_of_an_extract_says_something(line):
+    """A short sentence fits the smallest size and tells nothing: then names of the source are the topic."""
+    long = " ".join(f"The relay of berth {n} stuck in pump/config.toml" for n in range(30))
+    summary = summary_of(request(text=f"assistant: {line}\nuser: {long}"), None, trusted=False)
+    assert "pump/config.toml" in summary.topic
+    assert not summary.topic.startswith(("{", "Perfect"))
 
 
 def test_a_blank_source_calls_nobody():
