@@ -130,7 +130,7 @@ class Attachment:
         with self._mutex:
             if self._sessions is not None and self._sessions.stale():
                 _log.info("the database %s is opened anew", self.path)
-                self.close()
+                self._sessions = None  # whoever is reading it closes it by letting go of it
             if self._sessions is None:
                 from .sessions import Sessions
 

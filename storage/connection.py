@@ -211,7 +211,7 @@ class Connection:
 
     def stale(self) -> bool:
         """Whether it has to be opened anew: see ``storage.protocol.Store.stale``."""
-        if self._obstacle or self.is_foreign():
+        if self.is_foreign() or (self._obstacle and files.may_write(self.path)):
             return True
         try:
             if self._damage is not None:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import weakref
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,9 @@ engine.on_session_start("s", hermes_home=home)
 same = engine.compress(rows, current_tokens=10**6) is rows
 engine.on_turn_complete(rows)
 engine.on_session_end("s", rows)
-answer = json.loads(engine.handle_tool_call("lcm_grep", {"query": "harbour3"}, messages=rows))
-said = {"same": same, "answer": answer, "error": engine._last_summary_error}
+asked = {"lcm_grep": {"query": "harbour3"}, "lcm_describe": {}, "lcm_status": {}}
+answers = {name: json.loads(engine.handle_tool_call(name, args, messages=rows)) for name, args in asked.items()}
+said = {"same": same, "answers": answers, "error": engine._last_summary_error}
 print(json.dumps(said | {"problems": engine.get_status()["problems"]}), flush=True)
 lcm.console.cli.main(["doctor", "--db", f"{home}/lcm/lcm.db", "--json"])
 print("\\x00", flush=True)
@@ -118,6 +120,16 @@ def files_of_root(database):
         os.chown(each, 0, 0)
 
 
+def assert_answered(answers, *, readable):
+    """What can be read is read; else each tool says what is lacking."""
+    if not readable:
+        assert all("permission" in each["error"].lower() for each in answers.values()), answers
+        return
+    assert len(answers["lcm_grep"]["results"]) == 1
+    assert answers["lcm_describe"]["kind"] == "outline"
+    assert answers["lcm_status"]["messages"] == 60
+
+
 @pytest.mark.parametrize(
     "obstacle",
     [read_only_file, read_only_folder, unreadable_file, closed_folder, files_of_root],
@@ -143,7 +155,7 @@ def test_what_may_not_be_written(ordinary, obstacle):
         assert said["same"]
         assert "doctor" in said["error"]
         assert len(said["problems"]) <= 2
-        assert "error" in said["answer"] or said["answer"]["results"]  # what can be read is read
+        assert_answered(said["answers"], readable=obstacle in (read_only_file, read_only_folder))
         wrong = child.doctor()
         assert wrong
         assert all("chmod" in each["remedy"] or "chown" in each["remedy"] for each in wrong), wrong
@@ -155,6 +167,21 @@ def test_what_may_not_be_written(ordinary, obstacle):
         child.tell("go on")
         assert child.hear()["problems"] == []
     assert texts(database) == expected(34)
+
+
+def test_what_is_being_read_is_not_closed(filled, make):
+    """ING-07: the file is replaced while a tool reads the old one: it reads on, and the next door has the new one."""
+    engine = make()
+    store, session = engine._attachment.stored()
+    shutil.copy(filled, filled.with_name("new"))
+    filled.with_name("new").rename(filled)
+    newer, _ = engine._attachment.stored()
+    assert newer is not store
+    assert store.totals(session.line).messages == 60
+    assert newer.totals(session.line).messages == 60
+    handle = weakref.ref(store._connection._handle)
+    del store
+    assert handle() is None  # nobody reads it any more: closed
 
 
 #: The same for a person who only looks.
