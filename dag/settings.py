@@ -33,6 +33,10 @@ _REPLACED: Final = {
 _SOFT_SHARE: Final = 0.8  # of the threshold, as 0.60 is of 0.75
 _TARGET_SHARE: Final = 0.5  # of the threshold, about what 0.40 is of 0.75
 _LEAST_TARGET: Final = 0.02
+#: More tokens than any window has, and far fewer than a database can count.
+_MOST_TOKENS: Final = 100_000_000
+#: More turns, or summaries, than are ever looked at together.
+_MOST_TURNS: Final = 1_000_000
 #: Keys that are read and checked, and that nothing acts on yet: a user must not believe otherwise.
 _NOT_YET: Final = frozenset(
     {
@@ -51,11 +55,11 @@ class Problem:
     nearest: str  #: the known key that comes nearest, the key itself where only its value is wrong
 
 
-def _whole(least: int) -> _Parse:
+def _whole(least: int, most: int) -> _Parse:
     def parse(value: Any, _: _Complain) -> int:
         number = _number(value)
-        if not number.is_integer() or number < least:
-            raise ValueError(f"must be a whole number of at least {least}")
+        if not number.is_integer() or not least <= number <= most:
+            raise ValueError(f"must be a whole number from {least} to {most}")
         return int(number)
 
     return parse
@@ -105,7 +109,7 @@ def _text_or_off(value: Any, complain: _Complain) -> str:
 
 
 def _levels(value: Any, complain: _Complain) -> tuple[int, ...]:
-    parse = _whole(1)
+    parse = _whole(1, _MOST_TOKENS)
     sizes = tuple(parse(item, complain) for item in _items(value))
     if not sizes or any(low >= high for low, high in itertools.pairwise(sizes)):
         raise ValueError("must be whole numbers in ascending order, like [15, 50, 250, 1000]")
@@ -183,13 +187,15 @@ class Settings:
         "Model that tells where the subject changes; empty: by words, without a model.",
     )
     min_turns_before_compaction: int = _key(
-        3, _whole(0), "Turns before work ahead starts; never holds back a list over the threshold."
+        3,
+        _whole(0, _MOST_TURNS),
+        "Turns before work ahead starts; never holds back a list over the threshold.",
     )
     compaction_token_threshold: int = _key(
-        1000, _whole(0), "Smallest saving in tokens worth a pass below the threshold."
+        1000, _whole(0, _MOST_TOKENS), "Smallest saving in tokens worth a pass below the threshold."
     )
     drift_window_size: int = _key(
-        10, _whole(1), "Turns that are looked at together to find a change of subject."
+        10, _whole(1, _MOST_TURNS), "Turns that are looked at together to find a change of subject."
     )
     estimate_sufficient_tokens: bool = _key(
         default=True,
@@ -221,15 +227,17 @@ class Settings:
         0.40, _fraction(_LEAST_TARGET), "Share of the window that a compaction aims at."
     )
     fresh_tail_tokens: int | None = _key(
-        None, _whole(0), "Newest tokens that stay verbatim; empty: a fifth of the window."
+        None,
+        _whole(0, _MOST_TOKENS),
+        "Newest tokens that stay verbatim; empty: a fifth of the window.",
     )
     leaf_tokens: int | None = _key(
         None,
-        _whole(1),
+        _whole(1, _MOST_TOKENS),
         "Most tokens of messages under one summary; empty: a twelfth of the window, 1500 to 8000.",
     )
     condense_fanin: int = _key(
-        4, _whole(2), "Summaries that are condensed into one of the next depth."
+        4, _whole(2, _MOST_TURNS), "Summaries that are condensed into one of the next depth."
     )
     redact: Literal["off", "summaries", "store"] = _key(
         "summaries",
@@ -244,7 +252,9 @@ class Settings:
     memory_only_sessions: tuple[str, ...] = _key(
         (), _patterns, "Patterns of session ids that are kept in memory and leave no trace on disk."
     )
-    search_budget_tokens: int = _key(2000, _whole(1), "Most tokens of one page of search results.")
+    search_budget_tokens: int = _key(
+        2000, _whole(1, _MOST_TOKENS), "Most tokens of one page of search results."
+    )
     embeddings: bool = _key(
         default=False, parse=_flag, doc="Search by meaning as well as by words."
     )

@@ -11,8 +11,14 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from lcm import LCMEngine
 from lcm.dag.settings import Settings, describe, load_settings
 
+#: Keys whose values are whole numbers.
+WHOLE = (
+    "target_token_levels", "min_turns_before_compaction", "compaction_token_threshold", "drift_window_size",
+    "fresh_tail_tokens", "leaf_tokens", "condense_fanin", "search_budget_tokens",
+)  # fmt: skip
 DEFAULTS = {key: default for key, default, _ in describe()}
 ODD = st.recursive(
     st.none()
@@ -188,6 +194,9 @@ def test_a_wrong_number_is_reported_and_the_default_used(key, value):
         ("target_token_levels", []),
         ("target_token_levels", [0, 15]),
         ("target_token_levels", [15, "many"]),
+        *((key, 10**30) for key in WHOLE),
+        *((key, 2**63) for key in WHOLE),
+        ("target_token_levels", [15, 10**30]),
         ("state_updates", "sometimes"),
         ("state_updates", True),
         ("redact", 0),
@@ -200,9 +209,28 @@ def test_a_wrong_number_is_reported_and_the_default_used(key, value):
 )
 def test_a_value_out_of_range_is_reported(key, value):
     """What no pass could work with is refused key by key; the rest of the section counts."""
-    loaded = load_settings({key: value, "drift_window_size": 7})
-    assert loaded.settings == Settings(drift_window_size=7)
+    loaded = load_settings({key: value, "provide_retrieval_tool": False})
+    assert loaded.settings == Settings(provide_retrieval_tool=False)
     assert [p.key for p in loaded.problems] == [key]
+
+
+@pytest.mark.parametrize("key", WHOLE)
+def test_the_largest_number_still_compacts(tmp_path, key):
+    """Whatever is accepted can be worked with: the list is made to fit."""
+    loaded = load_settings({key: 10**30})
+    most = int(loaded.problems[0].message.split("to ")[1].split(";")[0])
+    assert load_settings({key: most}).problems == ()
+    engine = LCMEngine(6000, db_path=tmp_path / "lcm.db", settings={key: most})
+    engine.on_session_start("s")
+    rows = [
+        {"role": role, "content": f"{role} {n} " + "wind tide lamp " * 40}
+        for n in range(25)
+        for role in ("user", "assistant")
+    ]
+    made = engine.compress(rows, current_tokens=engine.count_tokens(rows))
+    assert engine.count_tokens(made) < engine.threshold_tokens
+    assert engine.get_status()["problems"] == []
+    engine.close()
 
 
 def test_a_number_may_be_written_as_text():
