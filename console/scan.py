@@ -120,6 +120,8 @@ class _Scanner:
         self.fitting = Fitting()
         self.homes: dict[int | str, int] = {}
         """The line in whose group a message (by number) or a node (by uid) is written."""
+        self.called: dict[str, int] = {}
+        """Number of the message of each uid and each other name."""
 
     def run(self, path: Path) -> Scan:
         for number, record in each_record(path):
@@ -188,12 +190,17 @@ class _Scanner:
         if version == 1:
             if placed.number in self.homes or placed.seq in group.places:
                 raise ValueError("its number or its place is taken")
-            group.names[uid] = tuple(map(_uid, record["names"]))
+            names = tuple(map(_uid, record["names"]))
+            if taken := next((name for name in (uid, *names) if name in self.called), ""):
+                raise ValueError(f"{taken!r} names another message already")
+            self.called.update(dict.fromkeys((uid, *names), placed.number))
+            group.names[uid] = names
             group.places[placed.seq] = uid
             group.numbers[uid] = placed.number
             self.fitting.seqs[group.line, placed.number] = placed.seq
             self.homes[placed.number] = group.line
         else:
+            self._is_called(uid, placed.number)
             group.versions += 1
         self.digests[placed.number, version] = digest(body)
 
@@ -201,9 +208,15 @@ class _Scanner:
         placed = transfer.placed_from(record)
         if placed.seq in group.places:
             raise ValueError("its place is taken")
+        uid = _uid(record["uid"])
         group.needs.add(self._home(placed.number))
-        group.places[placed.seq] = _uid(record["uid"])
+        self._is_called(uid, placed.number)
+        group.places[placed.seq] = uid
         self.fitting.seqs[group.line, placed.number] = placed.seq
+
+    def _is_called(self, uid: str, number: int) -> None:
+        if self.called.get(uid) != number:
+            raise ValueError(f"{uid!r} is no name of its message")
 
     def _home(self, name: int | str) -> int:
         if name not in self.homes:

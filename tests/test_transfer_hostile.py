@@ -66,6 +66,48 @@ def test_what_cannot_be_is_a_bad_line(tmp_path, capsys, exported, kind, name, va
     assert "s1" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("value", ["uid", "name"])
+@pytest.mark.parametrize("number", [1, 4, 23])
+def test_two_messages_of_one_name_are_a_bad_line(tmp_path, capsys, exported, value, number):
+    """The second line is named, and no database is made for what does not come."""
+    records = json.loads(json.dumps(exported))
+    lines = [at for at, each in enumerate(records, 1) if each["kind"] == "message"]
+    first, other = records[lines[0] - 1], records[lines[number] - 1]
+    if value == "uid":
+        other["uid"] = first["uid"]
+    else:
+        other["names"] = [first["uid"]]
+    file, path = tmp_path / "x.jsonl", tmp_path / "new" / "l.db"
+    file.write_text("\n".join(map(json.dumps, records)))
+    assert main(["import", str(file), "--db", str(path), "--json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert (said["bad"][0]["line"], said["done"]) == (lines[number], None)
+    assert first["uid"] in said["bad"][0]["why"]
+    assert not path.parent.exists()
+    assert main(["import", str(file), "--db", str(path), "--incomplete", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["done"]["messages"] == 23
+    assert main(["verify", "--db", str(path)]) == 0
+
+
+@pytest.mark.parametrize("kind", ["message", "place"])
+def test_a_version_or_a_place_of_another_name_is_a_bad_line(tmp_path, capsys, exported, kind):
+    """What goes on with a message says its name."""
+    records = json.loads(json.dumps(exported))
+    at = next(n for n, each in enumerate(records) if each["kind"] == "message")
+    more = {**records[at], "kind": kind, "uid": "a" * 32, "version": 2, "seq": 5}
+    records.insert(at + 1, more)
+    file = tmp_path / "x.jsonl"
+    file.write_text("\n".join(map(json.dumps, records)))
+    assert main(["import", str(file), "--db", str(tmp_path / "l.db"), "--json"]) == 1
+    (bad, *_) = json.loads(capsys.readouterr().out)["bad"]
+    assert bad == {
+        "line": at + 2,
+        "why": f"{'a' * 32!r} is no name of its message",
+        "depends": False,
+    }
+    assert not (tmp_path / "l.db").exists()
+
+
 def test_unchanged_it_comes(tmp_path, capsys, exported):
     """The other direction: the same file as it was made is taken whole, its summaries too."""
     file, path = tmp_path / "x.jsonl", tmp_path / "l.db"
