@@ -19,7 +19,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .pictures import within
-from .secret_forms import PLACED, TOKENS, may_hold_token, places, tokens
+from .secret_forms import PLACED, PLACEHOLDER, TOKENS, may_hold_token, places, tokens
+from .secret_names import LEAST_PASSWORD, without_named
 from .strings import rebuilt
 
 __all__ = ["RULES", "Redact", "each_string", "redacted", "with_host"]
@@ -44,48 +45,6 @@ _BEARER: Final = re.compile(
     r"\bbearer\s{1,3}(?P<v>(?=[A-Za-z._~+/=-]{0,60}\d)[A-Za-z0-9._~+/=-]{20,4000})", re.IGNORECASE
 )
 
-#: How names begin that may be those of a secret. Looked for first, which costs next to nothing.
-_STEMS: Final = ("pass", "pwd", "_pw", "secret", "token", "credential", "key")
-#: Names of passwords: whatever literal they are given. And of keys and tokens: what looks random.
-_PASS: Final = r"passwords?|passwd|passphrase|(?<=_)pass|_pw|pwd"  # noqa: S105 - the name of one
-_NAMED: Final = re.compile(
-    rf"(?:(?P<password>{_PASS})|(?P<key>secret|token|credentials?|key))(?P<close>\\{{0,3}}[\"'`]?\]?)"
-    r"(?P<gap>[ \t]{0,8}(?:=>|:=|[:=])[ \t]{0,8}|[ \t]{1,3}is[ \t]{1,3}|[ \t])(?P<open>\\{0,3}[\"'`]|)",
-    re.IGNORECASE,
-)
-#: A key is a secret only as one of these.
-_WHICH_KEY: Final = re.compile(
-    r"(?:api|access|secret|private|signing|encryption|account|auth|subscription|master|shared)[_. -]?\Z",
-    re.IGNORECASE,
-)
-_LINE_NAME: Final = re.compile(r"\s{0,8}(?:export\s{1,4})?[A-Z][A-Z0-9_]{0,60}")
-#: Characters in front of a name that are looked at.
-_BEFORE: Final = 80
-_ANY_STEM: Final = re.compile("|".join(_STEMS), re.IGNORECASE)
-_BARE: Final = re.compile(r"[^\s,;\"'`()\[\]{}<>&|\\]{1,500}")
-#: What belongs to a password behind a comma or a semicolon in it: no name, and no argument.
-_MORE: Final = re.compile(
-    r"(?:[,;](?=[A-Za-z]{0,60}\d)(?=\d{0,60}[A-Za-z])[^\s,;\"'`()\[\]{}<>&|\\=:]{6,200}(?![=:(\w])){1,5}"
-)
-_QUOTED: Final = {
-    mark: re.compile(rf"[^{mark}\n\\]{{0,500}}(?:\\[^\n][^{mark}\n\\]{{0,500}}){{0,20}}")
-    for mark in "\"'`"
-}
-_QUOTED_ESCAPED: Final = re.compile(r"[^\"'`\n\\]{0,500}")
-#: A value that is no secret: a placeholder, a variable, a template, or what was masked already.
-_PLACEHOLDER: Final = re.compile(
-    r"\*{3,}.{0,4}|\.{3}|x{3,}|\[redacted[^\]]{0,80}\]?|<.{0,80}|[\$%{(@].{0,400}|\[?secret\]?|your[-_ ].{0,80}"
-    r"|none|null|nil|true|false|undefined|str|string|int|integer|number|bool|boolean|bytes|text|any|object|self"
-    r"|example|changeme|change[-_]me|placeholder|required|optional|redacted|hidden|masked|empty|missing|invalid"
-    r"|(?:process\.env|os\.(?:environ|getenv)|env[.:]|secrets\.|config\.|settings\.|self\.|this\.|args\.|req\.).{0,200}",
-    re.IGNORECASE | re.DOTALL,
-)
-_CODE: Final = re.compile(r"[A-Za-z_][A-Za-z_]*(?:\.[A-Za-z_]\w*)*[?!:]?\Z|[./~]|\d{1,7}\Z")
-_DIGIT: Final = re.compile(r"\d")
-_LETTER: Final = re.compile(r"[A-Za-z]")
-_LEAST_PASSWORD: Final = 4
-_LEAST_KEY: Final = 8
-
 #: Parameters of a URL that hold a secret.
 _PARAMETER: Final = re.compile(
     r"[?&](?:[a-z_-]{0,30}(?:token|secret|password|api[_-]?key|signature)|sig|auth|code_verifier)=(?P<v>[^\s&#\"'<>\\]{6,4000})",
@@ -94,7 +53,7 @@ _PARAMETER: Final = re.compile(
 #: Characters of the longest name of such a parameter, and its equals sign.
 _NEAR: Final = 50
 _SECRET_KEY: Final = re.compile(
-    r"(?:.{0,60}[_.-])?(?:passwords?|passwd|passphrase|pass|pw|pwd|secret|token|credentials?"
+    r"(?:.{0,60}[_.-])?(?:pass[_-]?words?|passwd|passphrase|pass|pw|pwd|secret|token|credentials?"
     r"|(?:api|access|secret|private|signing|encryption|account|auth|master|shared)[_.-]?key)\Z",
     re.IGNORECASE,
 )
@@ -130,15 +89,13 @@ def _masked(text: str) -> str:
         for mask, begins, form in tokens():
             if any(begin in text for begin in begins):
                 text = form.sub(mask, text)
-    return _without_named(_without_placed(text))
+    return without_named(_without_placed(text))
 
 
 def _without_placed(text: str) -> str:
     """Without what is a secret by the place where it stands."""
-    for sign, forms in places():
-        if sign in text:
-            for rule, form in forms:
-                text = form.sub(_masking(rule), text)
+    for rule, form in places(text):
+        text = form.sub(_masking(rule), text)
     lower = text.lower()
     if "authorization" in lower:
         text = _HEADER.sub(_masking("authorization"), text)
@@ -159,7 +116,7 @@ def _masking(rule: str) -> Callable[[re.Match[str]], str]:
 
     def mask(found: re.Match[str]) -> str:
         value = found["v"]
-        if _PLACEHOLDER.fullmatch(value):
+        if PLACEHOLDER.fullmatch(value):
             return found[0]
         start, end = found.start("v") - found.start(), found.end("v") - found.start()
         return f"{found[0][:start]}[redacted {rule}]{found[0][end:]}"
@@ -206,86 +163,6 @@ def _without_ends(text: str) -> str:
 _LONGEST_KEY: Final = 40_000
 
 
-def _without_named(text: str) -> str:
-    """Values that are given to a name such as ``password``."""
-    parts, at = [], 0
-    for start in _stems(text):
-        found = _NAMED.match(text, start) if start >= at else None
-        span = _value(text, found) if found else None
-        if found and span is not None:
-            parts += [
-                text[at : span[0]],
-                f"[redacted {'password' if found['password'] else 'key'}]",
-            ]
-            at = span[1]
-    return "".join([*parts, text[at:]]) if parts else text
-
-
-def _stems(text: str) -> list[int]:
-    """Where a name of a secret may begin."""
-    lower = text.lower()
-    if len(lower) != len(text):  # a letter whose small form is two
-        return [found.start() for found in _ANY_STEM.finditer(text)]
-    starts = []
-    for stem in _STEMS:
-        at = lower.find(stem)
-        while at >= 0:
-            starts.append(at)
-            at = lower.find(stem, at + 1)
-    return sorted(starts)
-
-
-def _value(text: str, found: re.Match[str]) -> tuple[int, int] | None:
-    """Where the secret is that stands behind a name; None if it is none."""
-    before = text[max(0, found.start() - _BEFORE) : found.start()]
-    if not _names_one(found, before):
-        return None
-    quote, gap, password = found["open"], found["gap"], found["password"] or ""
-    value = _form(quote).match(text, found.end())
-    more = _MORE.match(text, value.end()) if value and password and not quote else None
-    bare = (value[0] if value else "") + (more[0] if more else "")
-    word = bare if quote else bare.rstrip(".:!?")
-    said = gap.strip().lower() == "is"
-    if value is None or not _is_secret(word, password=bool(password), said=said):
-        return None
-    if _PLACEHOLDER.fullmatch(word):
-        return None
-    line = before.rpartition("\n")[2] + (password or found["key"])
-    of_env = gap == "=" and _LINE_NAME.fullmatch(line) and line[-3:] != "PWD"
-    if not quote and not of_env and _is_code(word, text[value.start() + len(bare) :][:1]):
-        return None
-    return value.start(), value.start() + len(word)
-
-
-def _names_one(found: re.Match[str], before: str) -> bool:
-    """Whether the name is that of a secret: not any key, and with a blank behind it only a flag."""
-    if (found["key"] or "").lower() == "key" and not _WHICH_KEY.search(before[-14:]):
-        return False
-    return not found["gap"].isspace() or (before.split() or [""])[-1].startswith("--")
-
-
-def _is_code(word: str, behind: str) -> bool:
-    """Whether what has no quotes is a variable, a call, a path or a small number."""
-    return bool(_CODE.match(word)) or behind in tuple("([{")
-
-
-def _form(quote: str) -> re.Pattern[str]:
-    """What a value between such quotes is made of."""
-    if not quote:
-        return _BARE
-    return _QUOTED_ESCAPED if quote.startswith("\\") else _QUOTED[quote]
-
-
-def _is_secret(word: str, *, password: bool, said: bool) -> bool:
-    """Whether what is given to such a name can be a secret."""
-    if said:  # in a sentence: only what is no word
-        return len(word) >= _LEAST_PASSWORD and bool(_DIGIT.search(word)) and " " not in word
-    if password:
-        return len(word) >= _LEAST_PASSWORD
-    random = _DIGIT.search(word) and _LETTER.search(word)
-    return len(word) >= _LEAST_KEY and bool(random) and " " not in word
-
-
 def each_string(value: Any, change: Redact, *, named: bool = False) -> Any:
     """A message, or a part of one, with every string in it changed, keys included; equal parts are kept.
 
@@ -302,9 +179,9 @@ def _holds_secret(key: object, item: object) -> bool:
     return (
         isinstance(item, str)
         and isinstance(key, str)
-        and len(item) >= _LEAST_PASSWORD
+        and len(item) >= LEAST_PASSWORD
         and bool(_SECRET_KEY.match(key))
-        and not _PLACEHOLDER.fullmatch(item)
+        and not PLACEHOLDER.fullmatch(item)
     )
 
 
