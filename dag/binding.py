@@ -149,8 +149,9 @@ class Run:
         self.bound += [_SYSTEM] * (len(self.rows) - start)
         self.ends += [0] * (len(self.rows) - start)
         stretches = self._stretches(start)
-        uids = [name for s in stretches for probe in s.probes for name in probe.names]
-        known = self.store.known(dict.fromkeys(uids)) if uids else {}
+        probes = [probe for stretch in stretches for probe in stretch.probes]
+        uids = dict.fromkeys(name for probe in probes for name in probe.names)
+        known = self.editions.apart(probes, self.store.known(uids)) if uids else {}
         said = Uids(known, self.memo.named, self.memo.renamed)
         for stretch in stretches:
             self._bind_stretch(stretch, said, last=stretch is stretches[-1])

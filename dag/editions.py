@@ -8,7 +8,7 @@ person's words were merged behind it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..storage.canon import decode
 from ..storage.protocol import Store
@@ -49,6 +49,25 @@ class Editions:
         for message in self.store.read(wanted):
             found.setdefault(message.id, []).append(decode(message.body))
         return [found[entry.id] for entry in entries]
+
+    def apart(self, probes: Iterable[Probe], known: Mapping[str, int]) -> Mapping[str, int]:
+        """*known* without the rows that were folded into a message before, and stand beside it now.
+
+        They are messages of their own: a host gives two rows that are one message one uid.
+        """
+        firsts = {probe.names[0]: None for probe in probes if probe.names}
+        rows: dict[int, list[str]] = {}
+        for name in filter(known.__contains__, firsts):
+            rows.setdefault(known[name], []).append(name)
+        several = {number: names for number, names in rows.items() if len(names) > 1}
+        own = {message.id: message.uid for message in self.store.read([(n, 0) for n in several])}
+        others = {
+            name
+            for number, names in several.items()
+            for name in names
+            if name != (own[number] if own[number] in names else names[0])
+        }
+        return {name: n for name, n in known.items() if name not in others} if others else known
 
     def name(self, probe: Probe, entries: Sequence[Entry], *, renamed: bool) -> None:
         """Take over a uid that the host gave since; *renamed*: also one beside that of another list."""
@@ -114,13 +133,15 @@ def _is_revision(probe: Probe, entry: Entry, old: Row) -> bool:
 
 
 def _turns_started(old: Row, new: Row) -> int:
-    """How many turns a new version starts that the old one did not.
+    """How many turns a new version starts that the old one did not; fewer than none where a fold is undone.
 
     An older host leaves its flag on the row when it merges a person's words behind its own; that
     the row has grown behind what it said is then all there is to see.
     """
     if new.get("role") != "user":
         return 0
-    before = turn_count(old)
-    grown = not before and normal(text_of(new)).startswith(normal(text_of(old)) + " ")
-    return max(turn_count(new) - before, int(grown))
+    before, more = turn_count(old), turn_count(new)
+    was, now = normal(text_of(old)), normal(text_of(new))
+    if was != now and f" {now} " in f" {was} ":
+        return min(more - before, 0)
+    return max(more - before, int(not before and now.startswith(was + " ")))

@@ -20,6 +20,7 @@ from .seals import reseal, seal
 from .uids import pack_uid, prefix_range, unpack_uid
 
 __all__ = [
+    "FREE_NAME",
     "INSERT_ENTRY",
     "VERSIONS",
     "append",
@@ -49,6 +50,8 @@ _ENTRY = (
 _INSERT_MESSAGE = "INSERT INTO messages VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_ENTRY = "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, 0, lcm_seal(?1, ?2, ?3, ?4, 0))"
 """Takes line, order key, message, turn."""
+FREE_NAME = "DELETE FROM aliases WHERE uid = ?"
+"""Before a message gets a uid: it names this one alone."""
 VERSIONS = (
     "CASE version WHEN 1 THEN 1 ELSE"
     " min(version, 2 + (SELECT count(*) FROM versions v WHERE v.message = m.id)) END"
@@ -88,6 +91,8 @@ def append(
     """Store new messages; returns their entries, and what is to be indexed of them."""
     if not drafts:
         return [], []
+    if sql.execute("SELECT 1 FROM aliases LIMIT 1").fetchone():
+        sql.executemany(FREE_NAME, [[pack_uid(draft.uid)] for draft, _ in drafts])
     seqs = places(sql, line, len(drafts), after)
     return write(sql, line, drafts, list(enumerate(seqs, next_number(sql))))
 

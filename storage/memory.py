@@ -112,11 +112,16 @@ class MemoryStore(MemoryGraph):
         with self._mutex:
             seqs = self._seqs(line, len(drafts), after)
             for draft, _ in drafts:
-                if draft.uid in self._uids:
+                if self._owns(draft.uid):
                     raise StoreDamaged(f"uid {draft.uid} is taken.")
             for seq, (draft, turn) in zip(seqs, drafts, strict=True):
                 self.put_entry(line, Placed(0, seq, turn), draft)
             return [self._entry(line, seq) for seq in seqs]
+
+    def _owns(self, uid: str) -> bool:
+        """Whether a message has this uid, and not only as one of its other names."""
+        number = self._uids.get(uid)
+        return number is not None and self._messages[number].uid == uid
 
     def put_entry(self, line: int, placed: Placed, draft: Draft | None) -> None:
         """``Archive.restore`` for one message; number 0 stands for the next one."""
@@ -169,6 +174,8 @@ class MemoryStore(MemoryGraph):
 
     def rename(self, line: int, message: int, uid: str) -> None:
         with self._mutex:
+            if self._owns(uid):
+                return
             self._messages[message].uid = uid
             self._uids[uid] = message
             self._lines[line].revision += 1

@@ -73,7 +73,7 @@ class Store(Protocol):
         """Store new messages, each with its turn number.
 
         They go behind the entry with order key *after* (0: to the front), or
-        to the end of the line.
+        to the end of the line. A uid of theirs is no other message's name any more.
         """
 
     def link(self, line: int, messages: Sequence[tuple[int, int]]) -> list[Entry]:
@@ -86,10 +86,10 @@ class Store(Protocol):
         """(version, key) of each version of a message, the current one last."""
 
     def rename(self, line: int, message: int, uid: str) -> None:
-        """Give a message its host's uid; the old one stays valid."""
+        """Give a message its host's uid, unless another has it; the old one stays valid."""
 
     def alias(self, message: int, uid: str) -> None:
-        """Let *uid* name the message as well."""
+        """Let *uid* name the message as well, unless it names one already."""
 
     def withdraw(self, line: int, seqs: Iterable[int], *, withdrawn: bool) -> None:
         """Mark entries as withdrawn, or revoke that: then those that were are marked as returned."""

@@ -30,7 +30,7 @@ __all__ = ["SqliteStore"]
 
 #: Messages whose texts wait for the end of their transaction at the most.
 _INDEXED_AT_ONCE = 20_000
-_INSERT_ALIAS = "INSERT OR IGNORE INTO aliases VALUES (?1, ?2, lcm_seal(?1, ?2))"
+_INSERT_ALIAS = "INSERT OR IGNORE INTO aliases SELECT ?1, ?2, lcm_seal(?1, ?2)"
 
 
 class SqliteStore:
@@ -149,10 +149,10 @@ class SqliteStore:
 
     def rename(self, line: int, message: int, uid: str) -> None:
         with self._connection.writing() as sql:
+            if sql.execute("SELECT 1 FROM messages WHERE uid = ?", [pack_uid(uid)]).fetchone():
+                return
             (old,) = sql.execute("SELECT uid FROM messages WHERE id = ?", [message]).fetchone()
-            sql.execute(
-                "DELETE FROM aliases WHERE uid = ? AND message = ?", [pack_uid(uid), message]
-            )
+            sql.execute(log_tables.FREE_NAME, [pack_uid(uid)])
             sql.execute("UPDATE messages SET uid = ? WHERE id = ?", [pack_uid(uid), message])
             reseal(sql, "messages", "id = ?", [message])
             sql.execute(_INSERT_ALIAS, [old, message])
@@ -160,7 +160,10 @@ class SqliteStore:
 
     def alias(self, message: int, uid: str) -> None:
         with self._connection.writing() as sql:
-            sql.execute(_INSERT_ALIAS, [pack_uid(uid), message])
+            sql.execute(
+                f"{_INSERT_ALIAS} WHERE NOT EXISTS (SELECT 1 FROM messages WHERE uid = ?1)",
+                [pack_uid(uid), message],
+            )
 
     def withdraw(self, line: int, seqs: Iterable[int], *, withdrawn: bool) -> None:
         with self._connection.writing() as sql:

@@ -141,3 +141,60 @@ def test_results_of_two_rows_of_calls_under_the_same_ids_are_kept_apart(ledger):
         other += [rows[n], rows[n + 2], rows[n + 1]]
     assert IngestReport(known=10) == again(ledger).ingest(other)
     assert rows == stored(ledger)
+
+
+# a fold, and what was folded
+
+
+def named(row, number, *absorbed):
+    """With a uid, and those of the messages that the host folded into it."""
+    uids = {"_absorbed_message_uids": [f"{n:032x}" for n in absorbed]} if absorbed else {}
+    return {**row, "message_uid": f"{number:032x}", **uids}
+
+
+FOLD = [named(user("one\n\ntwo"), 1, 2), named(said("fine"), 5)]
+APART = [named(user("one"), 1), named(user("two"), 2), FOLD[1]]
+
+
+def texts(ledger):
+    return [row["content"] for row in stored(ledger)]
+
+
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+@pytest.mark.parametrize(
+    "first", [FOLD, [named(user("two"), 2), FOLD[1]]], ids=["fold", "its part"]
+)
+def test_what_was_folded_unseen_and_stands_apart_later_is_a_message_of_its_own(ledger, warm, first):
+    """No version of what it was folded into; and the fold, when it is back, is both."""
+    other = ledger if warm else again(ledger)
+    ledger.ingest(FOLD)
+    ledger.ingest(first)
+    assert 1 == other.ingest(APART).new
+    assert ["one", "two", "fine"] == texts(ledger)
+    assert [1, 2, 2] == [entry.turn for entry in ledger.store.entries(ledger.session.line)]
+    for rows in (FOLD, APART):
+        report = other.ingest(rows)
+        assert (0, 0, 0) == (report.new, report.revised, report.withdrawn)
+    assert 2 == len(
+        {*ledger.store.known([APART[0]["message_uid"], APART[1]["message_uid"]]).values()}
+    )
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_uid_leads_to_its_own_message_although_a_fold_names_it(ledger, turned):
+    """In one list, before the row that has it or behind."""
+    rows = [named(user("one"), 1, 1, 2), named(said("two"), 2)]
+    rows = rows[::-1] if turned else rows
+    assert 2 == ledger.ingest(rows).new
+    assert 0 == again(ledger).ingest(rows).new
+    numbers = {entry.uid: entry.id for entry in ledger.store.entries(ledger.session.line)}
+    assert numbers == ledger.store.known(numbers)
+    assert not any(ledger.store.archive().aliases().values())
+
+
+def test_a_uid_that_a_host_gives_twice_stops_no_list(ledger):
+    """To messages that were stored without one."""
+    rows = [user("the first words"), said("the second words")]
+    ledger.ingest(rows)
+    assert IngestReport(known=2) == again(ledger).ingest([named(row, 1) for row in rows])
+    assert rows == stored(ledger)

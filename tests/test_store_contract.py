@@ -145,6 +145,24 @@ def test_a_uid_once_given_works_for_ever(store):
     assert "f" * 32 == store.entries(line)[0].uid
 
 
+def test_a_uid_leads_to_the_message_that_has_it_and_to_no_other(store):
+    """Whatever else it was a name of, and in whatever order both come."""
+    line = filled(store)
+    for number in (7, 8):
+        store.alias(1, f"{number:032x}")
+    (seventh,) = store.append(line, [(draft(7), 4)])
+    store.rename(line, 2, f"{8:032x}")
+    store.alias(1, f"{7:032x}")
+    store.rename(line, 3, f"{7:032x}")
+    uids = {
+        f"{number:032x}": message
+        for number, message in ((1, 1), (2, 2), (8, 2), (3, 3), (7, seventh.id))
+    }
+    assert uids == store.known(uids)
+    assert {2: (f"{2:032x}",)} == store.archive().aliases()
+    assert {} == store.check()
+
+
 def test_withdrawn_is_a_mark_that_can_be_revoked(store):
     """Undo marks; nothing leaves."""
     line = filled(store)
