@@ -1,4 +1,4 @@
-"""``python -m benchmarks [ingest|turn|compress|memory|verify|all]`` or ``replay``, ``drift``, in the clone."""
+"""``python -m benchmarks [ingest|turn|compress|memory|verify|all]`` or ``replay``, ``drift``, ``ahead``, in the clone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from .ahead import main as ahead
 from .clock import Figure
 from .compaction import compress
 from .drift import main as drift
@@ -32,8 +33,9 @@ _SIZES = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write the table to standard output; 0 whatever the figures are."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if given[:1] in (["replay"], ["drift"]):  # figures of another kind, and options of their own
-        return {"replay": replay, "drift": drift}[given[0]](given[1:])
+    others = {"replay": replay, "drift": drift, "ahead": ahead}
+    if given[:1] and given[0] in others:  # figures of another kind, and options of their own
+        return others[given[0]](given[1:])
     asked = _parser().parse_args(given)
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="lcm-benchmarks-", dir=asked.folder) as folder:
@@ -65,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__,
-        epilog="replay --help and drift --help say what they take",
+        epilog="replay, drift and ahead say with --help what they take",
     )
     parser.add_argument("group", nargs="?", choices=[*_SIZES, "all"], default="all")
     parser.add_argument("--sizes", type=_sizes, help="messages, separated by commas")

@@ -36,7 +36,7 @@ class Blocks:
         """
         while runs := next_runs(self.nodes, fanin, self._place()):
             few = len(self.nodes) <= CROWDED * fanin
-            if made_only and few and not self._maker.has(self._groups(runs)):
+            if made_only and few and not all(self._maker.there(self._groups(runs))):
                 return
             self._replace(runs)
 

@@ -113,8 +113,12 @@ class Maker:
                     found |= self._written()
                     written = clock.monotonic()
             return [(found | self._written())[key] for key in keys]
+        except BaseException:  # a host that takes back its call, too: what was paid for is kept
+            with contextlib.suppress(Exception):
+                self._written()
+            raise
         finally:
-            self._fresh.clear()
+            self._fresh = []
             self._release()
 
     def _insist(self, key: str, summary: Summary) -> None:
@@ -172,10 +176,11 @@ class Maker:
             remember(node.uid)
         return node
 
-    def has(self, groups: Sequence[Sequence[Item]]) -> bool:
-        """Whether a node for each group is there."""
+    def there(self, groups: Sequence[Sequence[Item]]) -> list[bool]:
+        """For each group whether its node is there."""
         keys = [source_key(group, self._levels) for group in groups]
-        return len(self._store.nodes_for(keys)) == len(set(keys))
+        found = self._store.nodes_for(keys)
+        return [key in found for key in keys]
 
     def repaired(self, nodes: Sequence[Node]) -> list[Node]:
         """*nodes*, where one is degraded and was made again since: the new one."""

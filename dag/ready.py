@@ -50,17 +50,19 @@ class Ready:
     def choice(self, wanted: Choice, budget: Budget) -> Choice:
         """The latest one for which all leaves are there; *wanted* itself where there is none that fits."""
         cut, plan = wanted.cut, wanted.plan
-        if self.maker.has(plan.groups):
+        there = self.maker.there(plan.groups)
+        if all(there):
             return replace(wanted, ready=True)
-        begun = len(plan.groups) <= _UNSURE or self.maker.has(plan.groups[:1])
+        begun = there[0] or len(there) <= _UNSURE
         if not begun or cut.lifted is not None or plan.hole is not None or cut.stubs:
             return wanted
-        made: list[list[Item]] = []
-        for group in self.sources.settled(budget.leaf):
-            if self.sources.behind(group) > cut.keep_from or not self.maker.has([group]):
-                break
-            made.append(group)
-        return self._earlier(wanted, budget, made) or wanted
+        settled = [
+            group
+            for group in self.sources.settled(budget.leaf)
+            if self.sources.behind(group) <= cut.keep_from
+        ]
+        made = [*self.maker.there(settled), False].index(False)
+        return self._earlier(wanted, budget, settled[:made]) or wanted
 
     def _earlier(self, wanted: Choice, budget: Budget, made: Sequence[list[Item]]) -> Choice | None:
         """The latest cut behind some of the leaves that are *made*, at a turn."""

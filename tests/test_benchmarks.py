@@ -6,8 +6,10 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 
 import pytest
+from lcm.benchmarks.ahead import run as wait
 from lcm.benchmarks.drift import matched, window_diff
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -120,3 +122,12 @@ def test_hits_and_misses_are_counted_as_they_are():
     assert 2 == matched({3, 4, 5}, {4, 9}, 1) + matched({9}, {9}, 0)
     assert 0.0 == window_diff({4, 8}, {4, 8}, 12)
     assert 0.0 < window_diff({5, 8}, {4, 8}, 12) < window_diff(set(), {4, 8}, 12) <= 1.0
+
+
+def test_work_ahead_saves_the_wait(tmp_path):
+    """Nobody is asked in a pass, and a turn waits for us alone; without it, for the summariser."""
+    ahead = wait(tmp_path / "ahead.db", "ahead", seconds=0.15, window=16_000, passes=3)
+    off = wait(tmp_path / "off.db", "off", seconds=0.15, window=16_000, passes=3)
+    assert 0 == ahead.in_passes < ahead.calls
+    assert off.calls == off.in_passes > 0
+    assert median(ahead.waits) < 0.15 < min(off.waits)
