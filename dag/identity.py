@@ -12,8 +12,10 @@ import re
 from array import array
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
+from typing import Any
 from posixpath import commonprefix
 
+from ..storage.canon import encode
 from .messages import Row, calls_identity, calls_of, media_of, normal, role_of, text_of
 
 __all__ = [
@@ -44,9 +46,9 @@ def mark_of(uid: str) -> str:
 
 def is_less(old: Row, new: Row) -> bool:
     """Whether *new* says nothing that *old* does not: stripped, flattened, masked, or our own stub of it."""
-    if calls_identity(old) != calls_identity(new):
+    if not _are_same(calls_identity(old), calls_identity(new)):
         return False
-    if media_of(new) not in ([], media_of(old)):
+    if (media := media_of(new)) and not _are_same(media_of(old), media):
         return False
     was, now = text_of(old), text_of(new)
     cut = STUB.search(now) if "[lcm " in now else None
@@ -74,6 +76,11 @@ def _agree(was: str, shown: str, gone: str) -> bool:
     """Whether *was* begins with *shown*, or both are the same until *gone* stands in *was*."""
     same = len(commonprefix((was, shown)))
     return same == len(shown) or 0 <= was.find(gone, max(same - len(gone) + 1, 0)) <= same
+
+
+def _are_same(one: list[Any], other: list[Any]) -> bool:
+    """Whether both are kept as the same: ``1`` and ``True`` are equal, but not that."""
+    return one == other and encode(one) == encode(other)
 
 
 #: What hosts put in the place of a secret.

@@ -233,18 +233,36 @@ def _deep_copy(value: Any) -> Any:
 
 
 _BLOCK = 256
+_TYPED = 64
+"""Rows at the end of what is equal of which the types of numbers are looked at: as many as cost next to nothing."""
 
 
 def _same_until(seen: Sequence[Any], rows: Sequence[Any]) -> int:
-    """How many rows at the start are what was seen. Whole blocks are compared in C."""
-    count = min(len(seen), len(rows))
+    """How many rows at the start are what was seen; far from the end ``1``, ``1.0`` and ``True`` are one."""
     try:
-        if seen == rows[: len(seen)]:  # it only grew
-            return count
-        for start in range(0, count, _BLOCK):
-            end = min(start + _BLOCK, count)
-            if seen[start:end] != rows[start:end]:
-                return next(n for n in range(start, end) if seen[n] != rows[n])
+        count = _equal_until(seen, rows)
+        last = range(max(0, count - _TYPED), count)
+        return next((n for n in last if not _same_numbers(seen[n], rows[n])), count)
     except Exception:  # noqa: BLE001 - a row that cannot be compared: look at all of them again
         return 0
+
+
+def _equal_until(seen: Sequence[Any], rows: Sequence[Any]) -> int:
+    """The same by ``==``. Whole blocks are compared in C."""
+    count = min(len(seen), len(rows))
+    if seen == rows[: len(seen)]:  # it only grew
+        return count
+    for start in range(0, count, _BLOCK):
+        end = min(start + _BLOCK, count)
+        if seen[start:end] != rows[start:end]:
+            return next(n for n in range(start, end) if seen[n] != rows[n])
     return count
+
+
+def _same_numbers(one: Any, other: Any) -> bool:
+    """Whether two values that are equal are so to the letter: ``1`` is no ``True``."""
+    if isinstance(one, dict):
+        return all(_same_numbers(item, other[key]) for key, item in one.items())
+    if isinstance(one, list):
+        return all(map(_same_numbers, one, other))
+    return type(one) is type(other) or not isinstance(one, int | float)

@@ -7,7 +7,7 @@ from itertools import permutations
 import pytest
 from lcm.dag.ingest import IngestReport, Ledger
 from lcm.storage import open_store
-from lcm.storage.canon import decode
+from lcm.storage.canon import decode, encode
 
 
 def user(text, **kw):
@@ -198,3 +198,37 @@ def test_a_uid_that_a_host_gives_twice_stops_no_list(ledger):
     ledger.ingest(rows)
     assert IngestReport(known=2) == again(ledger).ingest([named(row, 1) for row in rows])
     assert rows == stored(ledger)
+
+
+# what compares as equal
+
+
+def switched(value):
+    """A call whose arguments are no text, and a message of parts."""
+    return [
+        user("switch it"),
+        said("", tool_calls=[{"id": "c", "function": {"name": "t", "arguments": {"on": value}}}]),
+        result("c", "fine"),
+        user([{"type": "switch", "to": [value]}]),
+        said("It is switched, as you can see for yourself in the list above."),
+    ]
+
+
+@pytest.mark.parametrize("pair", [(1, True), (False, 0), (1, 1.0)], ids=str)
+def test_a_value_that_only_compares_as_equal_is_another(ledger, pair):
+    """Near the end at the next door, and nothing is new for the same list."""
+    before, after = map(switched, pair)
+    ledger.ingest(before)
+    assert IngestReport(known=3, revised=2) == ledger.ingest(after)
+    assert list(map(encode, after)) == list(map(encode, stored(ledger)))
+    assert IngestReport(known=5) == ledger.ingest(switched(pair[1]))
+
+
+def test_far_from_the_end_such_a_value_is_seen_at_the_next_start(ledger):
+    """Whole lists are compared at every door, and that must cost nothing."""
+    more = steps(50, lambda n: f"Please look at file {n}.txt now")
+    ledger.ingest([*switched(1), *more])
+    changed = [*switched(True), *more]
+    assert IngestReport(known=105) == ledger.ingest(changed)
+    assert IngestReport(known=103, revised=2) == again(ledger).ingest(changed)
+    assert list(map(encode, changed)) == list(map(encode, stored(ledger)))
