@@ -12,8 +12,8 @@ import re
 from array import array
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from typing import Any
 from posixpath import commonprefix
+from typing import Any
 
 from ..storage.canon import encode
 from .messages import Row, calls_identity, calls_of, media_of, normal, role_of, text_of
