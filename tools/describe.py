@@ -13,6 +13,8 @@ from .desk import Desk
 __all__ = ["describe", "stamp"]
 
 _MOST_DEPTH = 8
+#: Digits of a number that an answer may have given.
+_LONGEST_CURSOR = 18
 
 
 def describe(desk: Desk, uid: Any = None, depth: Any = 1, cursor: Any = None) -> dict[str, Any]:
@@ -60,7 +62,7 @@ def _depth(value: Any) -> int:
 def _start(cursor: Any) -> int:
     if cursor in (None, ""):
         return 0
-    if not str(cursor).isdecimal():
+    if not str(cursor).isdecimal() or len(str(cursor)) > _LONGEST_CURSOR:
         raise ToolError(
             f"'{str(cursor)[:40]}' is no cursor of this answer.",
             "Leave it out to start at the beginning.",

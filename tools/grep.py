@@ -22,6 +22,8 @@ from .results import POOL, Ranking, note_on, results
 __all__ = ["MODES", "grep"]
 
 MODES = ("auto", "exact", "regex", "fuzzy")
+#: Characters of a query that an answer repeats.
+_SHOWN_QUERY = 1000
 _MOST_LIMIT = 50
 _ROLES = ("user", "assistant", "tool")
 _OWN_TOOLS = (
@@ -82,7 +84,7 @@ def grep(
     shown = hits[start : start + count]
     following = start + len(shown)
     return {
-        "query": text,
+        "query": text if len(text) <= _SHOWN_QUERY else f"{text[:_SHOWN_QUERY]}…",
         "mode": ranking.mode,
         "total": len(hits),
         "results": results(desk, shown, ranking),

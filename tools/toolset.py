@@ -92,6 +92,13 @@ _RETRIEVE = _schema(
     cursor=_TEXT,
 )
 
+#: Characters of one argument: more than any name, number or cursor has.
+_LONGEST = 10_000
+#: Of what is searched for: whole texts are.
+_LONGEST_QUERY = 100_000
+#: Names of arguments that no tool has, as far as they are shown.
+_MOST_IGNORED = 20
+
 _Handler = Callable[[Desk, Mapping[str, Any]], dict[str, Any]]
 
 
@@ -179,9 +186,27 @@ def _checked(parameters: Mapping[str, Any], args: Any) -> tuple[dict[str, Any], 
         for name, value in args.items()
         if name in parameters["properties"] and value is not None
     }
+    for name, value in known.items():
+        _bound(name, value)
     missing = [name for name in parameters["required"] if name not in known]
     if missing:
         raise ToolError(
             f"Missing: {', '.join(missing)}.", f"Required: {', '.join(parameters['required'])}."
         )
-    return known, sorted(str(name) for name in args if name not in parameters["properties"])
+    ignored = sorted(str(name)[:60] for name in args if name not in parameters["properties"])
+    return known, ignored[:_MOST_IGNORED]
+
+
+def _bound(name: str, value: Any) -> None:
+    """What is longer than anything one looks for is not even looked at.
+
+    Raises:
+        ToolError: it is.
+    """
+    most = _LONGEST_QUERY if name == "query" else _LONGEST
+    try:
+        length = len(value if isinstance(value, str) else str(value))
+    except ValueError:  # a number of so many digits that Python does not write it
+        length = most + 1
+    if length > most:
+        raise ToolError(f"'{name}' is too long.", f"Give {most:,} characters of it at most.")

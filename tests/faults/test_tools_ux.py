@@ -150,6 +150,27 @@ def test_a_wrong_name_is_explained(make, uid, name):
         assert "failed" not in answer["error"]
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["a" * 10**6, "[lcm 1a2b3c4d] " * 60_000, ["1a2b3c4d"] * 100_000, 10**5000, "9" * 5000],
+    ids=["digits of a uid", "names", "a list", "a number", "digits"],
+)
+def test_what_is_too_long_is_said_at_once(make, value):
+    """UX-03: each argument of each tool: an answer that fits a page, in no time, and no fault of ours."""
+    engine = make()
+    engine.ingest(talk(3))
+    needed = {"query": "x", "uid": "1a2b3c4d", "start_turn": 1, "end_turn": 2}
+    begun = time.monotonic()
+    for schema in engine.get_tool_schemas():
+        parameters = schema["parameters"]
+        base = {name: needed[name] for name in parameters["required"]}
+        for name in [*parameters["properties"], "unknown"]:
+            answer = engine.handle_tool_call(schema["name"], base | {name: value})
+            assert len(answer) < 20_000, (schema["name"], name)
+            assert "failed" not in answer, (schema["name"], name)
+    assert time.monotonic() - begun < 3
+
+
 def test_a_name_inside_a_copied_reference_is_taken(make):
     """UX-03: what the context shows around a name does not hide it, and no other thing is opened."""
     engine = make()
