@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from ..dag.ahead_record import AheadRecord
 from ..storage.errors import StoreError, StoreForeign, StoreMissing
 from .backup import FOLDER, how_to_restore
-from .screen import many
+from .screen import clean, many
 from .status import size
 
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ _BETWEEN_LOOKS: Final = 1.0
 
 _ANOTHER: Final = "Name another file: `database:` under `lcm:` in config.yaml."
 _STOP: Final = "Stop every Hermes that uses this home. "
+_ANEW: Final = (
+    "Whoever put it there can take it away with a SQLite program, while no Hermes runs. Or begin anew: "
+    "`hermes lcm export --out NEW-FILE`, move the database away, `hermes lcm import NEW-FILE`."
+)
 _AFTER: Final = "What was said since is stored again from the lists that Hermes shows."
 
 
@@ -290,6 +294,9 @@ def _whose(seen: Examination) -> Check:
 
 def _integrity(seen: Examination) -> Check:
     faults = [f"the table {name} is missing" for name in seen.missing] + seen.faults
+    if not faults and seen.odd:
+        said = "; ".join(f"{clean(name)} {what}" for name, what in seen.odd[:3])
+        return wrong("integrity", f"The schema was changed: {said}.", _ANEW)
     if not faults:
         return good("integrity", "SQLite finds no damage; `hermes lcm verify` checks every message")
     verify = "`hermes lcm verify` says which messages are hit."

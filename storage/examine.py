@@ -20,6 +20,7 @@ from .errors import StoreError
 from .migrations import APPLICATION_ID, MIGRATIONS, TABLES
 from .pages import page_faults
 from .reading import read_only
+from .schema import odd_objects
 from .seals import prepare
 from .translation import translated
 
@@ -42,6 +43,8 @@ class Examination:
     """Migrations that the next writer will do."""
     missing: tuple[str, ...] = ()
     """Tables that should be there; search indexes are not among them."""
+    odd: tuple[tuple[str, str], ...] = ()
+    """(name, what is wrong with it) of what is in the file beside our tables and indexes."""
     faults: list[str] = field(default_factory=list)
     """What SQLite's own check says of the file."""
     index: list[str] = field(default_factory=list)
@@ -118,3 +121,4 @@ def _schema(sql: sqlite3.Connection, tables: set[str], seen: Examination) -> Non
     seen.pending = tuple(migration.name for migration in MIGRATIONS.pending(db))
     if not (seen.newer or seen.pending):
         seen.missing = tuple(sorted(TABLES - tables))
+        seen.odd = tuple(odd_objects(sql))

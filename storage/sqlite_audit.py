@@ -15,6 +15,7 @@ from .connection import Connection
 from .errors import StoreError
 from .log_tables import VERSIONS
 from .records import Fault
+from .schema import odd_objects
 from .seals import CALL
 from .uids import unpack_uid
 
@@ -99,11 +100,23 @@ class SqliteAudit:
 
     def faults(self) -> Iterator[Fault]:
         """Everything that does not hold; a table that cannot be read is one too."""
+        yield from self._odd()
         for table, (kind, name) in _NAMES.items():
             where = f"SELECT {name} FROM {table} WHERE seal IS NOT {CALL[table]}"
             yield from self._found(where, kind, f"its seal is broken: {_ROWS[table]} was changed")
         for kind, what, statement in _BETWEEN:
             yield from self._found(statement, kind, what)
+
+    def _odd(self) -> Iterator[Fault]:
+        """What is in the file beside our tables and indexes."""
+        try:
+            with self._connection.reading() as sql:
+                found = odd_objects(sql)
+        except StoreError as error:
+            yield Fault("file", str(self._connection.path), f"its schema cannot be read: {error}")
+            return
+        for name, what in found:
+            yield Fault("file", name, what)
 
     def _found(self, statement: str, kind: str, what: str) -> Iterator[Fault]:
         try:

@@ -331,6 +331,29 @@ def test_a_missing_table_gives_a_report(damage, table):
     assert not damage(f"DROP TABLE {table}").good
 
 
+@pytest.mark.parametrize(
+    ("statement", "name", "what"),
+    [
+        ("CREATE TRIGGER t AFTER INSERT ON messages BEGIN DELETE FROM messages WHERE id = new.id; END",
+         "t", "is a trigger on messages that is none of lcm's"),
+        ("CREATE VIEW v AS SELECT * FROM messages", "v", "is a view on v that is none of lcm's"),
+        ("CREATE TABLE theirs (x)", "theirs", "is a table on theirs that is none of lcm's"),
+        ("CREATE TABLE message_index_more (x)", "message_index_more",
+         "is a table on message_index_more that is none of lcm's"),
+        ("CREATE INDEX i ON messages (role)", "i", "is an index on messages that is none of lcm's"),
+        ("DROP INDEX passes_by_session", "passes_by_session", "is an index that is lacking"),
+        ("ALTER TABLE passes ADD COLUMN x", "passes", "is a table that is not as lcm makes it"),
+    ],
+)  # fmt: skip
+def test_what_else_is_in_the_file_is_named(damage, statement, name, what):
+    """A trigger may take away what a door has stored; rows do not tell of it."""
+    assert [tuple_of(each) for each in damage(statement).failures] == [("file", name, what)]
+
+
+def tuple_of(finding):
+    return finding.kind, finding.uid, finding.what
+
+
 def test_garbage_in_the_file_gives_a_report(whole, tmp_path):
     """Pages overwritten in the middle of the file are reported."""
     path = tmp_path / "lcm.db"

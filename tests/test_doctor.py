@@ -354,6 +354,19 @@ def test_fix_touches_nothing_of_another_program(home, ask):
     assert before == (path.read_bytes(), path.stat().st_mode)
 
 
+def test_a_trigger_is_named(home, ask):
+    """What somebody put into the file is said, and how to be rid of it; it is not taken away for him."""
+    path = home / "lcm" / "lcm.db"
+    with sqlite3.connect(path) as sql:
+        sql.execute("CREATE TRIGGER t AFTER INSERT ON entries BEGIN SELECT 1; END")
+    sql.close()
+    code, data = ask("--fix")
+    assert (code, list(by_name(data, "wrong")), data["fixed"]) == (1, ["integrity"], [])
+    said = by_name(data, "wrong")["integrity"]
+    assert "t is a trigger on entries that is none of lcm's" in said["said"]
+    assert "lcm import" in said["remedy"]
+
+
 def test_there_is_no_database_yet(home, ask):
     """Before the first turn nothing is wrong, and nothing is made."""
     shutil.rmtree(home / "lcm")
