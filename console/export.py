@@ -14,7 +14,7 @@ from ..storage.protocol import Store
 from ..storage.records import Session
 from . import transfer
 from .readable import markdown
-from .screen import many, put
+from .screen import many, pour
 from .states import state
 from .verb import Answer, Call, Verb
 from .writing import Counted, Manner, records
@@ -69,7 +69,7 @@ def _write(text: Iterator[str], target: str) -> str:
 
     if not target:
         for piece in text:
-            put(piece)
+            pour(piece)
         return ""
     path = Path(target).expanduser().absolute()
     with (

@@ -22,7 +22,18 @@ if TYPE_CHECKING:
 
     from .verb import Progress
 
-__all__ = ["clean", "flat", "grid", "many", "page", "progress", "put", "to_data", "width_of"]
+__all__ = [
+    "clean",
+    "flat",
+    "grid",
+    "many",
+    "page",
+    "pour",
+    "progress",
+    "put",
+    "to_data",
+    "width_of",
+]
 
 #: Columns where nothing says how many there are: room for a line of a log.
 _PIPE_COLUMNS: Final = 100
@@ -101,6 +112,18 @@ def put(text: str, file: IO[str] | None = None) -> None:
     encoding = getattr(out, "encoding", None) or "utf-8"
     out.write(text.encode(encoding, "replace").decode(encoding))
     out.flush()
+
+
+def pour(text: str) -> None:
+    """Write *text* to standard output as UTF-8, whatever the terminal's encoding: it is for a file or a program."""
+    out = sys.stdout
+    raw = getattr(out, "buffer", None)
+    if raw is None:  # something in its place that takes text alone
+        put(text)
+        return
+    out.flush()  # what was written before stays before
+    raw.write(text.encode("utf-8", "replace"))
+    raw.flush()
 
 
 def grid(rows: list[tuple[str, str]]) -> RenderableType:

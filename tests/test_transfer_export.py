@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from lcm import LCMEngine
 from lcm.console.cli import main
 from lcm.dag.compact import PassRequest, compact
 from lcm.dag.ingest import Ledger
@@ -229,3 +230,24 @@ def test_nothing_but_the_export_is_on_standard_output(database):
         left.stdout.read(10)
         left.stdout.close()
         assert b"Traceback" not in left.stderr.read()
+
+
+@pytest.mark.parametrize("form", ["markdown", "jsonl", "state"])
+def test_standard_output_is_utf_8_whatever_the_locale(tmp_path, form):
+    """The same bytes as in a file: an export with question marks in it would be no export."""
+    path = tmp_path / "lcm.db"
+    engine = LCMEngine(8000, db_path=path, settings={})
+    engine.on_session_start("s")
+    engine.ingest(
+        [{"role": "user", "content": "été 👩 执行"}, {"role": "assistant", "content": "да"}]
+    )
+    engine.close()
+    words = ["--db", str(path), "--format", form]
+    assert main(["export", *words, "--out", str(tmp_path / "out")]) == 0
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "run.py"), "console.cli", "export", *words],
+        capture_output=True, check=True, timeout=60,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+    )  # fmt: skip
+    assert done.stdout == (tmp_path / "out").read_bytes()
+    assert form != "markdown" or "执行" in done.stdout.decode("utf-8")
