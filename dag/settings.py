@@ -205,7 +205,8 @@ class Settings:
     state_updates: Literal["off", "ahead", "every_turn"] = _key(
         "ahead",
         _choice("off", "ahead", "every_turn"),
-        "When summaries are prepared: off, ahead (above soft_threshold) or every_turn.",
+        "Work between turns: off; ahead, the next compaction's summaries, above soft_threshold;"
+        " every_turn, also the state after each turn.",
     )
     ui_verbosity: Literal["all", "normal", "minimal", "off"] = _key(
         "normal",
@@ -221,7 +222,7 @@ class Settings:
     soft_threshold: float = _key(
         0.60,
         _fraction(0.01),
-        "Share of the window from which work is done ahead: old tool results shown in part.",
+        "Share of the window from which work is done ahead: summaries made, old tool results shown in part.",
     )
     target: float = _key(
         0.40, _fraction(_LEAST_TARGET), "Share of the window that a compaction aims at."
