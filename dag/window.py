@@ -28,14 +28,17 @@ _NEW_ROWS = 8
 def matched(
     store: Store, line: int, probes: Sequence[Probe], uids: Uids, read: Read
 ) -> tuple[list[Entry], Match]:
-    """The end of the line that explains most of *probes*, the shortest of equals; and what is bound to it."""
+    """The end of the line that explains most of *probes*, and what is bound to it.
+
+    The shortest of equals; the whole line where none explains any: it is what the list lacks.
+    """
     stored = store.tail(line, 2 * len(probes) + _FIRST)
     found = match(stored, probes, uids, read)
     best = stored, found
     while not _is_enough(probes, found, uids) and _has_more(store, line, stored):
         stored = store.tail(line, _WIDER * len(stored))
         found = match(stored, probes, uids, read)
-        if _explained(found) > _explained(best[1]):
+        if _explained(found) > _explained(best[1]) or not _explained(best[1]):
             best = stored, found
     return best
 

@@ -18,6 +18,12 @@ def said(text, **kw):
     return {"role": "assistant", "content": text, **kw}
 
 
+def named(row, number, *absorbed):
+    """With a uid, and those of the messages that the host folded into it."""
+    uids = {"_absorbed_message_uids": [f"{n:032x}" for n in absorbed]} if absorbed else {}
+    return {**row, "message_uid": f"{number:032x}", **uids}
+
+
 @pytest.fixture(params=["memory", "sqlite"])
 def store(request, tmp_path):
     kept = open_store("memory:" if request.param == "memory" else tmp_path / "lcm.db")
@@ -76,6 +82,15 @@ def test_words_that_explain_no_more_further_back_are_those_near_the_end(ledger):
     ledger.ingest(rows)
     report = again(ledger).ingest([user("hi"), said("something new")])
     assert IngestReport(new=1, known=1, withdrawn=3) == report
+
+
+@pytest.mark.parametrize("last", [user("something new"), named(user("something new"), 1)])
+def test_a_list_without_a_row_of_a_long_line_takes_all_of_it_back(ledger, last):
+    """A host was cut down to nothing, and begins anew."""
+    rows = steps(150, lambda n: f"Please look at file {n}.txt now")
+    ledger.ingest(rows)
+    assert IngestReport(new=1, withdrawn=300) == again(ledger).ingest([last])
+    assert [user("something new")] == stored(ledger)
 
 
 # results in another order
@@ -144,12 +159,6 @@ def test_results_of_two_rows_of_calls_under_the_same_ids_are_kept_apart(ledger):
 
 
 # a fold, and what was folded
-
-
-def named(row, number, *absorbed):
-    """With a uid, and those of the messages that the host folded into it."""
-    uids = {"_absorbed_message_uids": [f"{n:032x}" for n in absorbed]} if absorbed else {}
-    return {**row, "message_uid": f"{number:032x}", **uids}
 
 
 FOLD = [named(user("one\n\ntwo"), 1, 2), named(said("fine"), 5)]
