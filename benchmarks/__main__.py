@@ -1,4 +1,4 @@
-"""``python -m benchmarks [ingest|turn|compress|memory|verify|all]`` or ``replay``, ``drift``, ``ahead``, in the clone."""
+"""``python -m benchmarks``: ``ingest|turn|compress|memory|verify|all``, or ``replay``, ``drift``, ``ahead``."""
 
 from __future__ import annotations
 
