@@ -300,7 +300,11 @@ def test_no_session_and_a_store_that_fails(tmp_path):
     engine.close()
 
 
-@pytest.mark.parametrize("odd", [None, 7, {"role": 3}, {"content": object()}], ids=repr)
+@pytest.mark.parametrize(
+    "odd",
+    [None, 7, {"role": 3}, {"content": object()}],
+    ids=["nothing", "a number", "a role", "an object"],
+)
 def test_odd_rows_reach_no_host(tmp_path, odd):
     """Whatever stands in a list, the answer is a list or None."""
     engine = LCMEngine(WINDOW, db_path=tmp_path / "lcm.db", settings={})
