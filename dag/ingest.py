@@ -242,7 +242,7 @@ def _same_until(seen: Sequence[Any], rows: Sequence[Any]) -> int:
     try:
         count = _equal_until(seen, rows)
         last = range(max(0, count - _TYPED), count)
-        return next((n for n in last if not _same_numbers(seen[n], rows[n])), count)
+        return next((n for n in last if _is_retyped(seen[n], rows[n])), count)
     except Exception:  # noqa: BLE001 - a row that cannot be compared: look at all of them again
         return 0
 
@@ -257,6 +257,17 @@ def _equal_until(seen: Sequence[Any], rows: Sequence[Any]) -> int:
         if seen[start:end] != rows[start:end]:
             return next(n for n in range(start, end) if seen[n] != rows[n])
     return count
+
+
+def _is_retyped(one: Any, other: Any) -> bool:
+    """Whether two equal rows are not the same to the letter, in the fields that make a version."""
+    if not isinstance(one, dict):
+        return False
+    return any(
+        not _same_numbers(value, other[name])
+        for name in ("content", "tool_calls")
+        if (value := one.get(name)) is not None and not isinstance(value, str)
+    )
 
 
 def _same_numbers(one: Any, other: Any) -> bool:
