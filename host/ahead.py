@@ -7,7 +7,9 @@ nothing more is written. A pass that begins meanwhile lets it finish the node th
 
 from __future__ import annotations
 
+import atexit
 import contextvars
+import functools
 import logging
 import os
 import threading
@@ -102,6 +104,7 @@ class Ahead:
 
     def submit(self, order: Order) -> None:
         """Work on it now, or as soon as the job that runs has finished its node."""
+        _end_with_the_process()
         with self._mutex:
             if order.mark == self._last:
                 return
@@ -165,7 +168,10 @@ class Ahead:
         except StoreForgotten as error:
             _log.info("work ahead ended: %s", error)
         except Exception as error:
-            self._failures.note(_DOOR, error)
+            if leash.stopped.is_set():  # the process ends, and has closed the database
+                _log.debug("work ahead was ended (%s)", type(error).__name__)
+            else:
+                self._failures.note(_DOOR, error)
         except BaseException as error:  # a host's call that was cancelled
             said = type(error).__name__
             _log.log(
@@ -192,6 +198,23 @@ class Ahead:
 
 
 _ALL: weakref.WeakSet[Ahead] = weakref.WeakSet()
+
+
+#: Seconds that the end of a process waits for a job to see that it is to end.
+_AT_EXIT = 2.0
+
+
+@functools.cache
+def _end_with_the_process() -> None:
+    """Have jobs end before the databases are closed: what is registered last is called first."""
+    atexit.register(_ended)
+
+
+def _ended() -> None:
+    for each in list(_ALL):
+        each.cancel()
+    for each in list(_ALL):
+        each.wait(_AT_EXIT)
 
 
 def _forked() -> None:
