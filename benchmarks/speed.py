@@ -56,6 +56,10 @@ def ingest(folder: Path, sizes: Sequence[int], runs: int) -> list[Figure]:
     return figures
 
 
+_USED = 1_000
+"""Tokens that the provider is said to have counted: nothing has to be prepared for a compaction then."""
+
+
 class _Talk:
     """A conversation that goes on, on both sides."""
 
@@ -80,6 +84,9 @@ class _Talk:
         new = self._next()
         self.live += new
         self.stored += len(new)
+        self.engine.update_from_response(
+            {"prompt_tokens": _USED}
+        )  # as a host does after each answer
         return timed(lambda: self.engine.on_turn_complete(self.live))
 
     def _bare(self) -> Taken:
