@@ -93,7 +93,7 @@ def prepare(store: Store, task: Task, leash: Leash) -> Prepared:
                 if is_barred(failure):
                     break
     except Halted:
-        pass
+        pass  # it was told to end, and what is made by then is told below
     return Prepared(job.maker.made, job.repaired, job.states, failure, job.degraded)
 
 

@@ -7,15 +7,8 @@ from itertools import permutations
 import pytest
 from lcm.dag.ingest import IngestReport, Ledger
 from lcm.storage import open_store
-from lcm.storage.canon import decode, encode
-
-
-def user(text, **kw):
-    return {"role": "user", "content": text, **kw}
-
-
-def said(text, **kw):
-    return {"role": "assistant", "content": text, **kw}
+from lcm.storage.canon import encode
+from ledgers import again, said, stored, user
 
 
 def named(row, number, *absorbed):
@@ -34,17 +27,6 @@ def store(request, tmp_path):
 @pytest.fixture
 def ledger(store):
     return Ledger(store, store.open_session("s"))
-
-
-def again(ledger):
-    """The same session in another process: nothing remembered but the store."""
-    return Ledger(ledger.store, ledger.session)
-
-
-def stored(ledger):
-    """What is in the conversation."""
-    entries = [e for e in ledger.store.entries(ledger.session.line) if not e.withdrawn]
-    return [decode(m.body) for m in ledger.store.read([(e.id, 0) for e in entries])]
 
 
 # two agents on one session

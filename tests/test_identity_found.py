@@ -5,15 +5,7 @@ from __future__ import annotations
 import pytest
 from lcm.dag.ingest import IngestReport, Ledger
 from lcm.storage import open_store
-from lcm.storage.canon import decode
-
-
-def user(text, **kw):
-    return {"role": "user", "content": text, **kw}
-
-
-def said(text, **kw):
-    return {"role": "assistant", "content": text, **kw}
+from ledgers import again, said, stored, user
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -26,17 +18,6 @@ def store(request, tmp_path):
 @pytest.fixture
 def ledger(store):
     return Ledger(store, store.open_session("s"))
-
-
-def again(ledger):
-    """The same session in another process: nothing remembered but the store."""
-    return Ledger(ledger.store, ledger.session)
-
-
-def stored(ledger):
-    """What is in the conversation."""
-    entries = [e for e in ledger.store.entries(ledger.session.line) if not e.withdrawn]
-    return [decode(m.body) for m in ledger.store.read([(e.id, 0) for e in entries])]
 
 
 # the same said again
