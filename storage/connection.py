@@ -98,10 +98,10 @@ class Connection:
         self._handle.lock_file = self._prepare(create=create)
         with contextlib.suppress(FileNotFoundError):
             handles.check(self.path)
-        self._handle.sql = self.sql = self._connect(create=create)
-        self._handle.identity = self._file = files.identity(self.path)
-        self._obstacle = not files.may_write(self.path)
         with alone(self._handle.lock_file):
+            self._handle.sql = self.sql = self._connect(create=create)
+            self._handle.identity = self._file = files.identity(self.path)
+            self._obstacle = not files.may_write(self.path)
             self._set_up()
 
     def _prepare(self, *, create: bool) -> IO[bytes] | None:
@@ -146,23 +146,16 @@ class Connection:
             sql = reading.connect(self.path)  # SQLite makes files beside one that it might write
             _teach(sql)
             return sql
-        new = not self.path.exists()
+        files.make(self.path)
         files.free(self.path)
-        before = os.umask(0o077) if new else None
-        try:
-            sql = sqlite3.connect(
-                self.path,
-                timeout=BUSY_SECONDS,
-                isolation_level=None,
-                check_same_thread=False,
-                cached_statements=256,
-            )
-            _teach(sql)
-            if new:
-                sql.execute("PRAGMA user_version")  # the file is made at the first access
-        finally:
-            if before is not None:
-                os.umask(before)
+        sql = sqlite3.connect(
+            self.path,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        _teach(sql)
         return sql
 
     def _set_up(self) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import os
 from pathlib import Path
 
-__all__ = ["free", "identity", "looks", "may_write", "size"]
+__all__ = ["free", "identity", "looks", "make", "may_write", "size"]
 
 
 def size(name: str) -> int:
@@ -23,6 +23,20 @@ def size(name: str) -> int:
 
 def may_write(path: Path) -> bool:
     return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def make(path: Path) -> None:
+    """Make the file, empty, if there is none: the owner's alone from the first moment on.
+
+    SQLite gives what it puts beside the file the same mode. (A umask would do as well, but it is the whole
+    process's: whatever another thread makes meanwhile would be the owner's alone.) Call it while nobody
+    else can have opened the file, because closing one drops the locks that SQLite holds on it.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(os.path.realpath(path), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def free(path: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
 import sqlite3
 import stat
+import threading
 
 import pytest
 from lcm import LCMEngine
@@ -93,6 +95,33 @@ def test_every_file_is_the_owners_alone(tmp_path, umask):
     assert set(names.values()) == {0o600}
     assert stat.S_IMODE((tmp_path / "lcm").stat().st_mode) == 0o700
     engine.close()
+
+
+def test_what_other_threads_make_meanwhile_keeps_its_mode(tmp_path):
+    """The umask is the whole process's: making a database does not touch it."""
+    modes = set()
+    done = threading.Event()
+
+    def others() -> None:
+        for number in itertools.count():
+            if done.is_set():
+                return
+            folder = tmp_path / f"theirs-{number % 50}"
+            folder.mkdir(mode=0o755)
+            modes.add(stat.S_IMODE(folder.stat().st_mode))
+            folder.rmdir()
+
+    thread = threading.Thread(target=others)
+    before = os.umask(0o022)
+    try:
+        thread.start()
+        for number in range(40):
+            open_store(tmp_path / f"ours-{number}" / "lcm.db").close()
+    finally:
+        done.set()
+        thread.join()
+        os.umask(before)
+    assert modes == {0o755}
 
 
 def test_a_folder_that_is_there_is_not_changed(tmp_path):
