@@ -11,6 +11,8 @@ from statistics import median
 import pytest
 from lcm.benchmarks.ahead import run as wait
 from lcm.benchmarks.drift import matched, window_diff
+from lcm.benchmarks.recall.questions import HALVES, Question, questions
+from lcm.benchmarks.recall.run import scored
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -131,3 +133,58 @@ def test_work_ahead_saves_the_wait(tmp_path):
     assert 0 == ahead.in_passes < ahead.calls
     assert off.calls == off.in_passes > 0
     assert median(ahead.waits) < 0.15 < min(off.waits)
+
+
+@pytest.fixture(name="asked")
+def _asked(tmp_path):
+    """Two conversations with a question each, and one that nothing answers."""
+    for name in ("conv/talk", "qa"):
+        (tmp_path / name).mkdir(parents=True)
+    lines = []
+    for number, port in enumerate((5433, 5434)):
+        rows = [
+            {"role": "user", "content": "Which port does the staging database use?"},
+            {"role": "assistant", "content": f"It listens on {port}, behind the tunnel."},
+            {"role": "user", "content": "And now something about gardens."},
+        ]
+        told = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (tmp_path / "conv" / "talk" / f"{number}.jsonl").write_text(told, encoding="utf-8")
+        line = {
+            "conversation": str(number),
+            "question": "Where does it listen, behind which tunnel?",
+        }
+        lines += [
+            line | {"evidence_message_indexes": [1], "before": 2},
+            line | {"evidence_message_indexes": [], "before": None},
+        ]
+    told = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (tmp_path / "qa" / "talk.jsonl").write_text(told, encoding="utf-8")
+    return tmp_path
+
+
+def test_recall_is_measured_beside_plain_search(asked):
+    """Each way of searching has its line for each half, and what answers so plain a question is found."""
+    done = run("recall", "--data", str(asked), "--folder", str(asked))
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("| talk |")]
+    assert len(lines) == 8
+    ours = [line for line in lines if "| lcm |" in line]
+    assert len(ours) == 3
+    assert all("| 1.000 | 1.000 |" in line for line in ours)
+
+
+def test_every_second_conversation_is_held_out(asked):
+    """A half never holds a conversation of the other, and a question without evidence is none."""
+    halves = [questions(asked, "talk", [half]) for half in HALVES]
+    assert [[talk.name for talk in half] for half in halves] == [["talk/0"], ["talk/1"]]
+    assert [len(talk.questions) for half in halves for talk in half] == [1, 1]
+
+
+def test_recall_is_scored_by_what_is_found_where():
+    """any@10 and the share look at ten results, all@20 at twenty, the rank at all of them."""
+    question = Question("?", frozenset({3, 30}), None, HALVES[0])
+    deep = list(range(20, 40))
+    score = scored("lcm", question, deep[:10], deep, 100)
+    assert (score.any10, score.share, score.all20, score.mrr) == (0, 0, 0, 1 / 11)
+    score = scored("lcm", question, [3, *deep[:9]], [3, *deep], 100)
+    assert (score.any10, score.share, score.all20, score.mrr) == (1, 0.5, 1, 1)
