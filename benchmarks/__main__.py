@@ -39,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return others[given[0]](given[1:])
     asked = _parser().parse_args(given)
     figures: list[Figure] = []
+    if asked.folder:
+        asked.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="lcm-benchmarks-", dir=asked.folder) as folder:
         for group in _SIZES if asked.group == "all" else (asked.group,):
             sys.stderr.write(f"{group} ...\n")

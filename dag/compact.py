@@ -142,7 +142,8 @@ class _Work:
         top = self._top(choice, budget, squash=squash)
         kept = self._kept(cut)
         lead = next((n for n, row in enumerate(kept) if not is_system(row)), len(kept))
-        systems = [each.row for each in live[: cut.keep_from] if is_system(each.row)] + kept[:lead]
+        systems = [each.row for each in live[: cut.keep_from] if each.bound.kind == "system"]
+        systems += kept[:lead]
         kept = kept[lead:]
         if not top:
             result, frame = [*systems, *kept], None

@@ -15,12 +15,12 @@ the cut would move.
 
 from __future__ import annotations
 
-import operator
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import mul
 from typing import Final, NamedTuple
 
 from ..storage.records import Entry
@@ -123,11 +123,10 @@ def by_words(turns: Sequence[Turn], window: int, *, openings: bool = True) -> li
     *window*: turns that are looked at together, half of them on each side of a change; beyond 20
     it makes no difference. *openings*: whether it counts how a turn opens.
     """
-    stems = list(map(_Stems().of, turns))
-    opens = [openings and bool(_OPENING.match(turn.asked)) for turn in turns]
-    told = [at for at in range(len(turns)) if opens[at] or len(stems[at]) >= _TELLING]
-    drifts = _drifts([stems[at] for at in told], min(max(window // 2, 1), len(_NEAR)))
-    scores = [drift + _OPENED * opens[at] for at, drift in zip(told, drifts, strict=True)]
+    told: list[int] = []  # turns that say something
+    opens: list[bool] = []  # and whether each opens like a conversation
+    drifts = _drifts(_telling(turns, told, opens, openings=openings), _half(window))
+    scores = [drift + _OPENED * opened for drift, opened in zip(drifts, opens, strict=True)]
     return [
         at
         for at, before, score, after in zip(
@@ -137,38 +136,64 @@ def by_words(turns: Sequence[Turn], window: int, *, openings: bool = True) -> li
     ]
 
 
-def _drifts(stems: Sequence[set[str]], half: int) -> list[float]:
+def _half(window: int) -> int:
+    return min(max(window // 2, 1), len(_NEAR))
+
+
+def _telling(
+    turns: Iterable[Turn], told: list[int], opens: list[bool], *, openings: bool
+) -> Iterator[set[str]]:
+    """The words of each turn that says something, one at a time: all of them together would be large.
+
+    Its index is added to *told*, and whether it opens a conversation to *opens*.
+    """
+    stems = _Stems()
+    for at, turn in enumerate(turns):
+        words = stems.of(turn)
+        opened = openings and bool(_OPENING.match(turn.asked))
+        if opened or len(words) >= _TELLING:
+            told.append(at)
+            opens.append(opened)
+            yield words
+
+
+def _drifts(stems: Iterable[set[str]], half: int) -> list[float]:
     """How much the words of each turn speak for a change: 0 if they tell nothing, 1 if none is tied."""
     cohesion = _cohesion(stems, half)
-    drifts = [0.0] * len(stems)
-    for at in range(1, len(stems)):
+    drifts = [0.0] * len(cohesion)
+    for at in range(1, len(cohesion)):
         around = cohesion[max(1, at - half) : at + half]
         drifts[at] = 1 - cohesion[at] * len(around) / sum(around)
     return drifts
 
 
-def _cohesion(stems: Sequence[set[str]], half: int) -> list[float]:
+def _cohesion(stems: Iterable[set[str]], half: int) -> list[float]:
     """For each turn the share of the words from it on that are tied to a turn before it.
 
     Nearer words and nearer ties count more; none reaches over more than *half* turns.
     """
-    ties = [0] * (len(stems) + 1)  # what comes at each turn, and goes
+    ties = [0]  # what comes at each turn, and goes
+    sizes: list[int] = []
     met: dict[str, int] = {}
     for at, words in enumerate(stems):
+        ties.append(0)
+        sizes.append(len(words))
         for last in map(met.get, words):
             if last is not None and at - last <= half:
                 tie = _NEAR[at - last - 1]
                 ties[last + 1] += tie
                 ties[at + 1] -= tie
         met.update(dict.fromkeys(words, at))
-    sizes = [*map(len, stems), *[0] * half]
     near = _NEAR[:half]
-    tied = [_LINK + count for count in accumulate(ties[:-1])]
-    seen = [  # at the beginning less can be tied to
-        sum(near[:at]) / sum(near) * sum(map(operator.mul, sizes[at : at + half], near)) + _WORDS
-        for at in range(len(stems))
+    known = [
+        sum(near[:at]) / sum(near) for at in range(half)
+    ]  # at the beginning less can be tied to
+    known += [1.0] * (len(sizes) - half)
+    follow = [*sizes, *[0] * half]
+    return [
+        min((_LINK + tied) / (share * sum(map(mul, follow[at : at + half], near)) + _WORDS), _TIED)
+        for at, (tied, share) in enumerate(zip(accumulate(ties[:-1]), known, strict=False))
     ]
-    return [min(count / words, _TIED) for count, words in zip(tied, seen, strict=True)]
 
 
 class _Stems(dict[str, str]):

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 from ..storage import canon
 from ..storage.records import Draft
@@ -90,6 +90,10 @@ _VERSION_8 = re.compile(r"[0-9a-f]{12}8[0-9a-f]{3}[89ab][0-9a-f]{15}\Z")
 _LATEST_TIME = 1e11
 
 
+#: What hosts have is a dict, which is told in a tenth of the time that the abstract class takes.
+_MAPPINGS: Final = (dict, Mapping)
+
+
 def role_of(row: Row) -> str:
     """The role, safe to store."""
     role = row.get("role")
@@ -100,9 +104,7 @@ def role_of(row: Row) -> str:
 
 def is_system(row: Any) -> bool:
     """Whether the row passes through us: a system prompt, or no message at all."""
-    if not isinstance(row, dict) and not isinstance(
-        row, Mapping
-    ):  # the second costs ten times as much
+    if not isinstance(row, _MAPPINGS):
         return True
     role = row.get("role")
     return isinstance(role, str) and role in _SYSTEM_ROLES
@@ -187,7 +189,7 @@ def calls_of(row: Row) -> list[Row]:
     calls = row.get("tool_calls")
     if not calls or not isinstance(calls, list):
         return []
-    return [call for call in calls if isinstance(call, Mapping)]
+    return [call for call in calls if isinstance(call, _MAPPINGS)]
 
 
 def key_of(row: Row) -> bytes:
@@ -312,7 +314,7 @@ def _clean(text: str) -> str:
 def arguments_of(call: Row) -> str:
     """The arguments of a call, as text."""
     function = call.get("function")
-    arguments = function.get("arguments") if isinstance(function, Mapping) else None
+    arguments = function.get("arguments") if isinstance(function, _MAPPINGS) else None
     if isinstance(arguments, str):
         return arguments
     try:

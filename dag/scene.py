@@ -50,15 +50,20 @@ def scene_of(store: Store, binding: Binding, sizes: Sequence[int]) -> Scene:
     last = {each.messages: n for n, each in enumerate(binding.bound) if each.messages}
     asked = _asked_again(binding, at)
     live, tokens = [], []
-    for n, (row, bound) in enumerate(zip(binding.rows, binding.bound, strict=True)):
-        stays = n >= at and last[bound.messages] == n if bound.messages else n == asked
-        if stays or bound.kind == "system":
-            ours = bound.messages and (
-                bound.frame or (isinstance(row, dict) and row.get("_compressed_summary"))
-            )
-            alone = _alone(store, bound) if ours else row
-            live.append(Live(alone, bound))
-            tokens.append(sizes[n] if alone is row else count_message(alone))
+    for n, (row, bound, size) in enumerate(zip(binding.rows, binding.bound, sizes, strict=True)):
+        messages = bound.messages
+        if messages:
+            if n < at or last[messages] != n:
+                continue
+            if bound.frame or (isinstance(row, dict) and row.get("_compressed_summary")):
+                alone = _alone(store, bound)
+                live.append(Live(alone, bound))
+                tokens.append(count_message(alone))
+                continue
+        elif n != asked and bound.kind != "system":
+            continue
+        live.append(Live(row, bound))
+        tokens.append(size)
     return Scene(frame, top, tuple(live), tuple(tokens), max(binding.ends, default=0))
 
 

@@ -67,7 +67,8 @@ def count_message(message: Mapping[str, Any], image_tokens: int = IMAGE_TOKENS) 
         if type(message) is dict and _ODD_KEYS.isdisjoint(message):
             content = message.get("content")
             if content is None or type(content) is str:
-                return count_text(repr(message))
+                printed = repr(message)
+                return (len(printed) + 3) // 4 if printed.isascii() else count_text(printed)
         return _count_odd(message, image_tokens)
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError):
         return _count_leaves(message)
