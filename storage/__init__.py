@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["open_store"]
 
 
-def open_store(url: str | Path, *, create: bool = True) -> Store:
+def open_store(url: str | Path, *, create: bool = True, read_only: bool = False) -> Store:
     """Open the store that *url* names, creating it when *create* is true.
+
+    With *read_only* nothing is created and no page of the file is written, whoever asks for what.
 
     Raises:
         StoreError: the store cannot be opened; the text says why and what to
@@ -29,4 +31,6 @@ def open_store(url: str | Path, *, create: bool = True) -> Store:
         return MemoryStore()
     from .sqlite import SqliteStore  # 70 ms of imports that a shell must not pay for
 
-    return SqliteStore(Path(text.removeprefix("sqlite:")).expanduser(), create=create)
+    return SqliteStore(
+        Path(text.removeprefix("sqlite:")).expanduser(), create=create, read_only=read_only
+    )

@@ -72,8 +72,16 @@ class _Reading(translated):
 class Connection:
     """A connection that several threads may share; they take turns."""
 
-    def __init__(self, path: Path, *, create: bool, migrations: Migrations = MIGRATIONS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        create: bool,
+        read_only: bool = False,
+        migrations: Migrations = MIGRATIONS,
+    ) -> None:
         self.path = path
+        self._read_only = read_only
         self._migrations = migrations
         self.depth = 0
         """How many writing blocks are open, one in another."""
@@ -120,7 +128,7 @@ class Connection:
                 raise self._missing()
         if create:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not HAS_LOCKS:
+        if not HAS_LOCKS or self._read_only:
             return None
         name = self.path.with_name(self.path.name + "-lock")
         try:
@@ -142,7 +150,7 @@ class Connection:
         )
 
     def _connect(self, *, create: bool) -> sqlite3.Connection:
-        if not create and not os.access(self.path.parent, os.W_OK):
+        if self._read_only or (not create and not os.access(self.path.parent, os.W_OK)):
             sql = reading.connect(self.path)  # SQLite makes files beside one that it might write
             _teach(sql)
             return sql
@@ -191,6 +199,11 @@ class Connection:
 
     def _migrate(self, db: Database) -> None:
         """All steps in one transaction: a database is at one schema or at another, never between."""
+        if self._read_only:
+            raise StoreError(
+                f"{self.path} was written by an older version. `hermes lcm status` brings it up to date.",
+                str(self.path),
+            )
         with self.writing():
             try:
                 self._migrations.apply(db)

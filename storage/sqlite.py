@@ -36,9 +36,9 @@ _INSERT_ALIAS = "INSERT OR IGNORE INTO aliases SELECT ?1, ?2, lcm_seal(?1, ?2)"
 class SqliteStore:
     """A :class:`storage.protocol.Store` in one file."""
 
-    def __init__(self, path: Path, *, create: bool = True) -> None:
+    def __init__(self, path: Path, *, create: bool = True, read_only: bool = False) -> None:
         self.path = str(path)
-        self._connection = Connection(path, create=create)
+        self._connection = Connection(path, create=create and not read_only, read_only=read_only)
         self._unindexed: list[tuple[int, str]] = []
         """Numbers and texts of messages of this transaction that the index does not hold yet."""
         self._unindexed_nodes: list[Node] = []
