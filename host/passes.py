@@ -56,7 +56,9 @@ def compacted(
         _log.info("nothing was compacted: %s", outcome.reason)
         return messages
     done = outcome.record(ledger.session.name)
-    detail = {**done.detail, "model_calls": totals_of(spent.spent())}
+    # Where in the conversation it was: a page that draws it later has nothing else to tell by.
+    where = {"end": max(binding.ends, default=0)}
+    detail = {**done.detail, **where, "model_calls": totals_of(spent.spent())}
     ledger.store.record_pass(replace(done, detail=detail))
     tell(engine, events_of(ledger.session.name, outcome))
     return list(outcome.rows)
