@@ -16,8 +16,9 @@ from ..storage import open_store
 from ..storage.errors import StoreMissing
 from . import screen
 from .arguments import add_verbs, options_of
+from .explaining import explain
 from .verb import Answer, Call, Verb
-from .verbs import VERBS, explain
+from .verbs import VERBS
 
 __all__ = ["slash"]
 
@@ -26,6 +27,7 @@ _MOST_CHARS: Final = 3500
 _COLUMNS: Final = 72
 _HELP: Final = """\
 /lcm status              is it on, what is kept
+/lcm why                 what stands in the context now, and what was replaced
 /lcm search WORDS        find it again (--mode exact, --scope all, --limit 5)
 /lcm show UID            a message word for word
 /lcm tree                the graph of summaries (--depth 2, --messages)

@@ -18,9 +18,10 @@ from ..storage.errors import StoreDamaged, StoreIndexBroken, StoreMissing
 from . import screen
 from .arguments import add_common, add_verbs, options_of
 from .chat import slash
+from .explaining import explain
 from .salvaging import on_what_is_left
 from .verb import Answer, Call, Verb
-from .verbs import VERBS, explain
+from .verbs import VERBS
 
 __all__ = ["database_path", "main", "run", "setup_parser", "slash"]
 
@@ -30,6 +31,8 @@ _ABOUT: Final = "See what the lcm context engine keeps, and check that nothing i
 _EXAMPLES: Final = """\
 examples:
   %(prog)s status                 is it on, what is kept
+  %(prog)s why                    what stands in the context now, and for what
+  %(prog)s view --open            see it in the browser
   %(prog)s search "which port"    find it again, like the agent's lcm_grep
   %(prog)s show 1a2b3c4d          a message word for word
   %(prog)s tree --messages        the graph of summaries, down to the messages

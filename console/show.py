@@ -21,7 +21,7 @@ from .screen import clean, many
 from .status import no_session
 from .verb import Answer, Call, Verb, number_to
 
-__all__ = ["VERB", "gather", "view"]
+__all__ = ["VERB", "gather", "view", "words"]
 
 _MOST_TURNS: Final = 10_000_000
 
@@ -109,7 +109,7 @@ def view(data: Mapping[str, Any]) -> str:
         turn = f" turn {each['turn']}" if each["turn"] else ""
         # What another program called it says where it came from; other uids say nothing to a person.
         origin = "".join(f", {name}" for name in each["names"] if ":" in name)
-        shown.append(f"[{each['uid'][:8]}{turn} {row.get('role')}{origin}]\n{_words(row)}\n")
+        shown.append(f"[{each['uid'][:8]}{turn} {row.get('role')}{origin}]\n{words(row)}\n")
     return clean("\n".join(shown))
 
 
@@ -130,7 +130,7 @@ def _of_summary(data: Mapping[str, Any]) -> list[str]:
     return ["\n".join(said) + "\n"]
 
 
-def _words(row: Mapping[str, Any]) -> str:
+def words(row: Mapping[str, Any]) -> str:
     """The content as it is where it is a text, and what else the message holds as JSON."""
     content = row.get("content")
     rest = {key: row[key] for key in ("tool_calls", "tool_call_id") if row.get(key)}

@@ -12,6 +12,7 @@ from ..storage.canon import decode
 from ..storage.errors import StoreDamaged
 from ..storage.protocol import Store
 from ..storage.records import Node, Session
+from .present import present, standing
 from .screen import flat, many
 from .status import no_session
 from .verb import Answer, Call, Verb, number_to
@@ -37,9 +38,9 @@ def gather(
     Raises:
         StoreDamaged: the graph goes round in circles.
     """
-    family = [each.name for each in store.sessions() if each.line == session.line]
-    frame = _newest_frame(store, family)
-    nodes = _nodes(store, session.line, frame)
+    now = present(store, session)
+    frame = now.frame
+    nodes = standing(store, session.line, frame)
     if cycle(list(nodes.values())):
         raise StoreDamaged(
             "The graph of summaries is damaged. Run `hermes lcm verify`.", store.path
@@ -49,41 +50,11 @@ def gather(
     return {
         "session": session.name,
         "nodes": [show.node(branch, depth) for branch in outline(list(nodes.values()))],
-        "verbatim": _verbatim(store, session.line, frame),
+        "verbatim": {
+            "messages": len(now.behind),
+            "tokens": sum(entry.tokens for entry in now.behind),
+        },
     }
-
-
-def _newest_frame(store: Store, family: list[str]) -> Node | None:
-    uids = [done.frame for done in store.passes(family) if done.frame]
-    found = store.nodes(uids[-1:])
-    return found[0] if found else None
-
-
-def _nodes(store: Store, line: int, frame: Node | None) -> dict[str, Node]:
-    """Summaries of what stands on the line; those made on another line may be among them."""
-    nodes = {node.uid: node for node in store.nodes_on(store.lineage(line))}
-    wanted = {source.node for source in frame.sources if source.node} if frame else set()
-    while missing := wanted - nodes.keys():
-        found = store.nodes(sorted(missing))
-        nodes |= {node.uid: node for node in found}
-        below = {source.node for node in found for source in node.sources if source.node}
-        wanted = below | (wanted - missing)
-    ends = {node.uid: _last_message(store, node) for node in nodes.values() if node.line != line}
-    here = {entry.id for entry in store.placed(line, ends.values())}
-    return {uid: node for uid, node in nodes.items() if node.line == line or ends[uid] in here}
-
-
-def _last_message(store: Store, node: Node) -> int:
-    under = store.stands_for(node.uid)
-    return under[-1][0] if under else 0
-
-
-def _verbatim(store: Store, line: int, frame: Node | None) -> dict[str, int]:
-    first = frame.last_seq + 1 if frame else 0
-    behind = [entry for entry in store.entries(line, first=first) if not entry.withdrawn]
-    if frame and frame.lifted:
-        behind += store.placed(line, frame.lifted)
-    return {"messages": len(behind), "tokens": sum(entry.tokens for entry in behind)}
 
 
 class _Show:

@@ -1,12 +1,9 @@
-"""All verbs, in the order in which they are listed, and how a failure is put into words."""
+"""All verbs, in the order in which they are listed."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from ..dag.redact import redacted
-from ..storage.errors import StoreError, StoreMissing
-from ..tools.answers import ToolError
 from . import (
     backup,
     doctor,
@@ -19,17 +16,21 @@ from . import (
     status,
     tree,
     verifying,
+    viewing,
+    why,
 )
 from .verb import Verb
 
-__all__ = ["VERBS", "explain"]
+__all__ = ["VERBS"]
 
 VERBS: Final[dict[str, Verb]] = {
     verb.name: verb
     for verb in (
         status.VERB,
+        why.VERB,
         search.VERB,
         tree.VERB,
+        viewing.VERB,
         show.VERB,
         sessions.VERB,
         doctor.VERB,
@@ -40,24 +41,3 @@ VERBS: Final[dict[str, Verb]] = {
         forget.VERB,
     )
 }
-
-_NEXT: Final = (
-    "Start a conversation in a Hermes that has context.engine: lcm, "
-    "or name another database with --db FILE or --home HERMES_HOME."
-)
-
-
-def explain(error: Exception, path: str) -> tuple[str, str]:
-    """What is wrong, and what to do next."""
-    if isinstance(error, StoreMissing):
-        return str(error), _NEXT
-    if isinstance(error, ToolError):
-        return error.error, error.hint.replace("lcm_grep, from lcm_describe", "search, from tree")
-    if isinstance(error, StoreError):
-        return str(error), ""
-    if isinstance(error, LookupError) and type(error) is LookupError:
-        return str(error), ""
-    return (
-        f"{path} could not be read ({type(error).__name__}: {redacted(str(error))}).",
-        "`hermes lcm doctor` says what to do.",
-    )

@@ -21,7 +21,7 @@ from . import transfer
 from .report import BROKEN
 from .verb import Progress
 
-__all__ = ["ORIGIN", "Counted", "Manner", "batches", "read_whole", "records"]
+__all__ = ["ORIGIN", "Counted", "Manner", "batches", "numbers_of", "read_whole", "records"]
 
 ORIGIN: Final = "origin"
 """Under this name a session remembers which program it was imported from."""
@@ -169,7 +169,7 @@ def _messages(work: _Work, entries: Sequence[Entry], session: str) -> Iterator[d
 
 def _versions(work: _Work, entries: Sequence[Entry]) -> dict[int, list[Message]]:
     """Every version of each message; one of which a version cannot be read is left out, and named."""
-    wanted = [(entry.id, n) for entry in entries for n in _numbers(work.store, entry)]
+    wanted = [(entry.id, n) for entry in entries for n in numbers_of(work.store, entry)]
     found: dict[int, list[Message]] = {}
     broken = set()
     for (number, _), message in zip(wanted, read_whole(work.store, wanted), strict=True):
@@ -181,7 +181,7 @@ def _versions(work: _Work, entries: Sequence[Entry]) -> dict[int, list[Message]]
     return {number: messages for number, messages in found.items() if number not in broken}
 
 
-def _numbers(store: Store, entry: Entry) -> range:
+def numbers_of(store: Store, entry: Entry) -> range:
     """Its versions; of those that it says it has and that are not there the first is enough."""
     there = len(store.editions(entry.id)) if entry.version > 1 else 1
     return range(1, min(entry.version, there + 1) + 1)

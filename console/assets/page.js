@@ -1,0 +1,164 @@
+/* The page: loads the chart, keeps it fresh, and ties graph, curve, panel, search and keys together. */
+
+const $ = (id) => document.getElementById(id);
+const EVERY = 1000; // milliseconds between two looks at a conversation that may go on
+
+class Page {
+  constructor(origin) {
+    Object.assign(this, { origin, chart: null, things: new Map(), found: [], at: -1 });
+    this.graph = new Graph($('graph'), $('scroll'), $('length'), (thing) => this.choose(thing));
+    this.curve = new Curve($('curve'), (turn) => this.jump(turn));
+    this.panel = new Panel($('detail'), this);
+    $('mode').append(...origin.modes.map(([name, words]) => make('option', { value: name }, words)));
+    $('legend').append(...[['lit', 'summary in the context'], ['unlit', 'other summary'], ['user', 'user'], ['assistant', 'assistant'],
+      ['tool', 'tool'], ['hit', 'found']].flatMap(([name, words]) => [make('b', { class: name }), words]), '. Pale: not in the context.');
+    this.listen();
+  }
+
+  listen() {
+    $('search').addEventListener('submit', (event) => { event.preventDefault(); this.find($('query').value); });
+    $('closer').addEventListener('click', () => this.graph.zoom(1.5));
+    $('further').addEventListener('click', () => this.graph.zoom(1 / 1.5));
+    $('whole').addEventListener('click', () => this.graph.whole());
+    $('newest').addEventListener('click', () => this.end());
+    $('sessions').addEventListener('change', () => this.open($('sessions').value));
+    $('outline').addEventListener('toggle', () => this.list());
+    $('graph').addEventListener('keydown', (event) => this.pressed(event));
+    document.addEventListener('keydown', (event) => {
+      const typing = ['INPUT', 'SELECT', 'TEXTAREA'].includes(document.activeElement.tagName);
+      if (typing || event.ctrlKey || event.altKey || event.metaKey) return;
+      if (event.key === '/') { event.preventDefault(); $('query').focus(); }
+      if (event.key === 'n' || event.key === 'p') this.next(event.key === 'n' ? 1 : -1);
+    });
+  }
+
+  async start() {
+    const { sessions, chosen } = await this.origin.sessions();
+    $('sessions').append(...sessions.map(({ session, messages }) => make('option', { value: session },
+      messages === undefined ? session : `${session} (${count(messages, 'message')})`)));
+    if (chosen) $('sessions').value = chosen;
+    await this.open($('sessions').value);
+    if (this.origin.live) this.look();
+  }
+
+  async open(session) {
+    this.found = [];
+    this.graph.hits = new Set();
+    this.graph.chosen = null;
+    this.graph.fresh = true;
+    $('detail').replaceChildren();
+    $('hits').hidden = true;
+    this.take(await this.origin.chart(session, {}));
+  }
+
+  /* Again and again: what is new, and only that. */
+  async look() {
+    const { chart } = this;
+    try {
+      const known = { count: chart.count, mark: chart.mark, revision: chart.revision };
+      const answer = document.hidden ? { same: true } : await this.origin.chart(chart.session, known);
+      if (!answer.same && this.chart === chart) this.take(answer);
+      this.lost = '';
+    } catch (error) { this.lost = ` · no answer: ${error.message}`; }
+    this.tell();
+    setTimeout(() => this.look(), EVERY);
+  }
+
+  take(chart) {
+    if (chart.start) {
+      for (const [name, values] of Object.entries(this.chart.messages)) {
+        chart.messages[name] = values.slice(0, chart.start).concat(chart.messages[name]);
+      }
+    }
+    this.chart = chart;
+    this.things = new Map(chart.nodes.map((node) => [node.uid, node]));
+    chart.messages.uid.forEach((uid, index) => this.things.set(uid, { uid, index, span: [index, index], lane: -1 }));
+    this.graph.load(chart);
+    if (this.graph.chosen) this.graph.chosen = this.things.get(this.graph.chosen.uid) || null;
+    this.curve.load(chart);
+    this.tell();
+    this.list();
+  }
+
+  tell() {
+    const { chart } = this;
+    const { present, passes } = chart;
+    const saved = passes.reduce((sum, each) => sum + each.tokens[0] - each.tokens[1], 0);
+    $('state').textContent = `${count(chart.count, 'message')}, ${count(chart.nodes.length, 'summary').replace(/summarys$/, 'summaries')}, `
+      + `about ${count(present.tokens, 'token')} in the context${this.origin.live ? ' · live' : ''}${this.lost || ''}`;
+    $('said').textContent = passes.length
+      ? `Tokens of the list as lcm counts them, without system prompt and tools. Dashed: ${count(passes.length, 'compaction')}, which took out `
+        + `${count(saved, 'token')}; the last at ${passes[passes.length - 1].time}.`
+      : 'Tokens of the list as lcm counts them, without system prompt and tools. Nothing was compacted yet.';
+  }
+
+  async choose(thing, open = true) {
+    if (!thing) return;
+    this.graph.chosen = thing;
+    this.graph.show(thing.span);
+    $('spoken').textContent = sentence(this.chart, this.graph, thing);
+    if (open) await this.panel.show(thing);
+  }
+
+  jump(turn) {
+    const index = this.chart.messages.turn.findIndex((each) => each >= turn);
+    if (index >= 0) this.choose(this.graph.message(index), false);
+  }
+
+  end() { $('scroll').scrollLeft = $('length').clientWidth; }
+
+  pressed(event) {
+    const { graph } = this;
+    const now = graph.chosen || (this.chart.count ? graph.message(this.chart.count - 1) : null);
+    const moves = {
+      ArrowLeft: () => graph.beside(now, -1), ArrowRight: () => graph.beside(now, 1),
+      ArrowUp: () => graph.over(now), ArrowDown: () => (now.lane < 0 ? null : graph.under(now)),
+      Home: () => graph.message(0), End: () => graph.message(this.chart.count - 1),
+    };
+    if (!now) return;
+    if (moves[event.key]) this.choose(graph.chosen ? moves[event.key]() : now, false);
+    else if (event.key === 'Enter') this.choose(now).then(() => $('detail').focus());
+    else if (event.key === '+' || event.key === '-') graph.zoom(event.key === '+' ? 1.5 : 1 / 1.5);
+    else return;
+    event.preventDefault();
+  }
+
+  async find(query) {
+    $('query').value = query;
+    this.found = [];
+    this.at = -1;
+    let answer = { results: [], total: 0, note: '' };
+    try { if (query.trim()) answer = await this.origin.search(this.chart.session, query, $('mode').value); } catch (error) {
+      answer.note = error.message;
+    }
+    this.found = answer.results.filter((each) => this.things.has(each.uid));
+    this.graph.hits = new Set(this.found.map((each) => each.uid));
+    $('hits').hidden = !query.trim();
+    $('note').textContent = `${count(answer.total, 'result')}, ${count(this.found.length, 'one')} lit, best first. ${answer.note || ''}`
+      .replace(/(\d) ones? lit/, '$1 lit');
+    $('list').replaceChildren(...this.found.map((each, n) => make('li', {}, make('button', { type: 'button', class: 'plain',
+      onclick: () => this.hit(n) }, make('mark', {}, each.uid.slice(0, 8)), ` ${each.role || 'summary'}, turn ${each.turn}: ${each.snippet}`))));
+    $('spoken').textContent = `${count(answer.total, 'result')}.`;
+    this.graph.draw();
+  }
+
+  hit(number) { this.at = number; this.choose(this.things.get(this.found[number].uid)); }
+
+  next(step) { if (this.found.length) this.hit((this.at + step + this.found.length) % this.found.length); }
+
+  /* The same without a picture. */
+  list() {
+    if (!$('outline').open || !this.chart) return;
+    const below = new Set(this.chart.nodes.flatMap((node) => node.sources));
+    const branch = (node) => make('li', {}, make('button', { type: 'button', class: 'plain', onclick: () => this.choose(node) },
+      `${node.uid.slice(0, 8)} ${turnsOf(node.turns)}: ${node.topic}`), node.shown_at === null ? '' : make('span', { class: 'tag' },
+      ` in the context (${node.shown_at})`), ...(node.sources.length
+      ? [make('ul', {}, ...node.sources.map((uid) => this.things.get(uid)).filter(Boolean).map(branch))] : []));
+    $('tree').replaceChildren(make('ul', {}, ...this.chart.nodes.filter((node) => !below.has(node.uid))
+      .sort((one, other) => one.span[0] - other.span[0]).map(branch)));
+  }
+}
+
+const kept = embedded('chart');
+const page = new Page(kept ? fromFile(kept) : window.parent !== window ? fromFrame() : fromServer());
+page.start().catch((error) => { $('state').textContent = error.message; });

@@ -1,0 +1,116 @@
+/* What is chosen, in words. Everything from a conversation goes in as text, never as markup. */
+
+const make = (tag, attributes = {}, ...inside) => {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith('on')) made.addEventListener(name.slice(2), value); else if (value !== null) made.setAttribute(name, value);
+  }
+  made.append(...inside);
+  return made;
+};
+
+const count = (number, noun) => `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`;
+const turnsOf = ([first, last]) => (first === last ? `turn ${first}` : `turns ${first}–${last}`);
+
+/* One sentence for the line that is read aloud, and for the head of the panel. */
+const sentence = (chart, graph, thing) => {
+  if (thing.lane < 0) {
+    const { role, turn, tokens, withdrawn } = chart.messages;
+    const where = withdrawn[thing.index] ? 'withdrawn' : graph.isLit(thing.index) ? 'in the context word for word' : 'replaced by a summary';
+    return `Message ${thing.uid.slice(0, 8)}, ${role[thing.index]}, turn ${turn[thing.index]}, ${count(tokens[thing.index], 'token')}, ${where}`;
+  }
+  const shown = thing.shown_at === null ? 'not in the context' : `in the context, in ${thing.shown_at} tokens at the most`;
+  return `Summary ${thing.uid.slice(0, 8)}, depth ${thing.depth}, ${turnsOf(thing.turns)}, ${count(thing.messages, 'message')} of `
+    + `${count(thing.tokens, 'token')}, ${shown}${thing.degraded ? ', extracted without a model' : ''}`;
+};
+
+class Panel {
+  constructor(place, page) {
+    Object.assign(this, { place, page, shows: null });
+  }
+
+  async show(thing) {
+    this.shows = thing;
+    const { chart, graph } = this.page;
+    const head = [make('h2', {}, thing.topic || `${thing.lane < 0 ? 'Message' : 'Summary'} ${thing.uid.slice(0, 8)}`),
+      make('p', { class: 'dim' }, `${sentence(chart, graph, thing)}.`)];
+    const filled = thing.lane < 0 ? await this.ofMessage(thing) : await this.ofNode(thing);
+    if (this.shows === thing) this.place.replaceChildren(...head, ...filled);
+  }
+
+  link(thing, words) {
+    return make('button', { type: 'button', class: 'plain', onclick: () => this.page.choose(thing, true) }, words);
+  }
+
+  async ofMessage(thing) {
+    const over = this.page.graph.over(thing);
+    const above = over ? [make('p', {}, 'Under ', this.link(over, `${over.uid.slice(0, 8)} ${over.topic}`))] : [];
+    return [...above, ...await this.articles([[thing.index, 0]])];
+  }
+
+  async ofNode(node) {
+    const { origin, chart, graph } = this.page;
+    const found = await origin.node(chart.session, node.uid);
+    const levels = Object.entries(found.levels).sort(([one], [other]) => one - other);
+    const open = String(node.shown_at === null ? found.sufficient : node.shown_at);
+    const texts = levels.map(([level, text]) => make('details', level === open ? { open: '' } : {},
+      make('summary', {}, `in ${count(Number(level), 'token')} at the most${Number(level) === node.shown_at ? ' (shown now)' : ''}`
+        + `${Number(level) === found.sufficient ? ' (suffices)' : ''}`), make('pre', {}, text)));
+    const over = graph.over(node);
+    const below = found.sources.filter(([name]) => typeof name === 'string')
+      .map(([uid]) => this.page.things.get(uid)).filter(Boolean);
+    return [
+      make('p', { class: 'dim' }, `Made ${node.made}${found.degraded ? `; ${found.degraded}` : ''}`),
+      ...(over ? [make('p', {}, 'Under ', this.link(over, `${over.uid.slice(0, 8)} ${over.topic}`))] : []),
+      make('h3', {}, 'What it says'), ...texts,
+      ...(found.hints.length ? [make('h3', {}, 'What one can ask for'), make('ul', {}, ...found.hints.map((hint) => make('li', {},
+        make('button', { type: 'button', class: 'plain', onclick: () => this.page.find(hint) }, hint))))] : []),
+      ...(below.length ? [make('h3', {}, 'Made of'), make('ul', {}, ...below.map((each) => make('li', {},
+        this.link(each, `${each.uid.slice(0, 8)} ${turnsOf(each.turns)}: ${each.topic}`))))] : []),
+      make('h3', {}, 'Word for word'), ...await this.verbatim(await this.leaves(found)),
+    ];
+  }
+
+  /* The messages under a summary, at any depth: [place, version]. */
+  async leaves(found) {
+    const { origin, chart } = this.page;
+    const parts = await Promise.all(found.sources.map(async ([name, version]) => (typeof name === 'string'
+      ? this.leaves(await origin.node(chart.session, name)) : [[name, version]])));
+    return parts.flat();
+  }
+
+  async verbatim(leaves, from = 0) {
+    const shown = await this.articles(leaves.slice(from, from + 20));
+    const left = leaves.length - from - 20;
+    if (left <= 0) return shown;
+    const more = make('button', { type: 'button', onclick: async () => more.replaceWith(...await this.verbatim(leaves, from + 20)) },
+      `${count(left, 'message')} more`);
+    return [...shown, more];
+  }
+
+  async articles(leaves) {
+    const { origin, chart, graph } = this.page;
+    const here = leaves.filter(([place]) => place >= 0);
+    if (!here.length) return [];
+    const places = here.map(([place]) => place);
+    const [first, last] = [Math.min(...places), Math.max(...places)];
+    const answers = new Map();
+    for (let at = first; at <= last; at += PART) {
+      if (!places.some((place) => place >= at && place < at + PART)) continue;
+      const { messages } = await origin.messages(chart.session, at, Math.min(at + PART - 1, last));
+      messages.forEach((each, n) => answers.set(at + n, each));
+    }
+    return here.map(([place, version]) => this.article(place, version, answers.get(place), graph.hits));
+  }
+
+  article(place, version, message, hits) {
+    const { role, turn, withdrawn } = this.page.chart.messages;
+    const all = message.versions.length;
+    const said = message.versions[(version || all) - 1];
+    const marks = [`turn ${turn[place]}`, message.time || '', ...(withdrawn[place] ? ['withdrawn'] : []),
+      ...(all > 1 ? [`version ${version || all} of ${all}`] : []), ...message.names.filter((name) => name.includes(':'))];
+    return make('article', { 'data-uid': message.uid, class: hits.has(message.uid) ? 'found' : null },
+      make('p', { class: 'dim' }, this.link(this.page.things.get(message.uid), message.uid.slice(0, 8)),
+        ` ${role[place]}${message.tool ? ` ${message.tool}` : ''}, ${marks.filter(Boolean).join(', ')}`), make('pre', {}, said || '(nothing)'));
+  }
+}

@@ -1,0 +1,32 @@
+"""How a failure is put into words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..dag.redact import redacted
+from ..storage.errors import StoreError, StoreMissing
+from ..tools.answers import ToolError
+
+__all__ = ["explain"]
+
+_NEXT: Final = (
+    "Start a conversation in a Hermes that has context.engine: lcm, "
+    "or name another database with --db FILE or --home HERMES_HOME."
+)
+
+
+def explain(error: Exception, path: str) -> tuple[str, str]:
+    """What is wrong, and what to do next."""
+    if isinstance(error, StoreMissing):
+        return str(error), _NEXT
+    if isinstance(error, ToolError):
+        return error.error, error.hint.replace("lcm_grep, from lcm_describe", "search, from tree")
+    if isinstance(error, StoreError):
+        return str(error), ""
+    if isinstance(error, LookupError) and type(error) is LookupError:
+        return str(error), ""
+    return (
+        f"{path} could not be read ({type(error).__name__}: {redacted(str(error))}).",
+        "`hermes lcm doctor` says what to do.",
+    )

@@ -1,0 +1,189 @@
+"""The explorer's page, and what it may ask: the same for the server, the host's dashboard and a file.
+
+Its policy lets it run its own script and style and nothing else: what is in a conversation is text.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from ..storage.protocol import Store
+from ..storage.records import Session
+from ..tools.answers import ToolError
+from . import pieces, search, sessions
+from .chart import Known, chart
+from .present import standing
+from .verb import Progress, find_session, last_used
+
+__all__ = ["ASKED", "answer", "framed", "page", "policy", "standalone"]
+
+_ASSETS: Final = Path(__file__).parent / "assets"
+_STYLES: Final = ("vendor/uplot.css", "explorer.css")
+_SCRIPTS: Final = (
+    "vendor/uplot.js",
+    "origin.js",
+    "find.js",
+    "graph.js",
+    "curve.js",
+    "panel.js",
+    "page.js",
+)
+_MOST_RESULTS: Final = 50
+
+
+# the page
+
+
+@cache
+def _script() -> str:
+    library, *ours = [(_ASSETS / name).read_text(encoding="utf-8") for name in _SCRIPTS]
+    return f"{library}\n(() => {{\n'use strict';\n{''.join(ours)}}})();\n"
+
+
+@cache
+def _style() -> str:
+    return "\n".join((_ASSETS / name).read_text(encoding="utf-8") for name in _STYLES)
+
+
+@cache
+def policy(connect: str) -> str:
+    """The content security policy; *connect*: from where the page may fetch."""
+    script, style = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        for text in (_script(), _style())
+    )
+    return (
+        f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; connect-src {connect}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def page() -> str:
+    """The page that asks its server."""
+    return "".join(_page("'self'", iter(())))
+
+
+def framed() -> str:
+    """The page that asks who framed it."""
+    return "".join(_page("'none'", iter(())))
+
+
+def _page(connect: str, data: Iterator[str]) -> Iterator[str]:
+    text = (_ASSETS / "explorer.html").read_text(encoding="utf-8")
+    text = text.replace("{{policy}}", policy(connect)).replace("{{style}}", _style())
+    head, tail = text.split("{{data}}")
+    yield head
+    yield from data
+    yield tail.replace("{{script}}", _script())
+
+
+def standalone(store: Store, session: Session, progress: Progress) -> Iterator[str]:
+    """The page with all of a session in it, in pieces; of one moment if it is read within a snapshot."""
+    drawn = chart(store, session)
+    yield from _page("'none'", _data(store, session, drawn, progress))
+
+
+def _data(
+    store: Store, session: Session, drawn: Mapping[str, Any], progress: Progress
+) -> Iterator[str]:
+    yield _block("chart", drawn)
+    nodes = list(standing(store, session.line, None).values())
+    known = {node.uid for node in nodes}
+    missing = [each["uid"] for each in drawn["nodes"] if each["uid"] not in known]
+    yield _block("nodes", pieces.nodes(store, session, [*nodes, *store.nodes(missing)]))
+    done = 0
+    for number, part in enumerate(pieces.batches(store.entries(session.line))):
+        yield _block(f"messages-{number}", pieces.versions(store, part))
+        done += len(part)
+        progress("messages", done, drawn["count"])
+
+
+def _block(name: str, value: Any) -> str:
+    """Data for the page; nothing in it can end the element that it stands in."""
+    return f'<script type="application/json" id="{name}">{_json(value)}</script>\n'
+
+
+def _json(value: Any) -> str:
+    text = json.dumps(value, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+# what it asks
+
+
+def answer(store: Store, name: str, asked: Mapping[str, str]) -> dict[str, Any]:
+    """The answer to a question of the page.
+
+    Raises:
+        ToolError: it is none, or cannot be answered.
+        LookupError: there is no such session.
+    """
+    ask = ASKED.get(name)
+    if ask is None:
+        raise ToolError(f"Nothing answers to '{name[:40]}'.", "")
+    return ask(store, asked)
+
+
+def _session(store: Store, asked: Mapping[str, str]) -> Session:
+    name = asked.get("session", "")
+    found = store.session(name) if name else find_session(store, "")
+    if found is None:
+        raise LookupError(f"There is no session {name!r}." if name else "There is no session yet.")
+    return found
+
+
+def _sessions(store: Store, _asked: Mapping[str, str]) -> dict[str, Any]:
+    listed = [each for each in sessions.gather(store) if not each["continued_as"]]
+    chosen = last_used(store)
+    return {
+        "sessions": [{"session": each["session"], "messages": each["messages"]} for each in listed],
+        "chosen": chosen.name if chosen else None,
+    }
+
+
+def _chart(store: Store, asked: Mapping[str, str]) -> dict[str, Any]:
+    known = Known(_number(asked, "count"), asked.get("mark", ""), asked.get("revision", ""))
+    with store.archive().snapshot():
+        return chart(store, _session(store, asked), known)
+
+
+def _node(store: Store, asked: Mapping[str, str]) -> dict[str, Any]:
+    return pieces.node(store, _session(store, asked), asked.get("uid", ""))
+
+
+def _messages(store: Store, asked: Mapping[str, str]) -> dict[str, Any]:
+    first, last = _number(asked, "first"), _number(asked, "last")
+    entries = store.entries(_session(store, asked).line)[first : min(last + 1, first + pieces.MOST)]
+    return {"messages": pieces.versions(store, entries)}
+
+
+def _search(store: Store, asked: Mapping[str, str]) -> dict[str, Any]:
+    query, mode = asked.get("query", ""), asked.get("mode", "auto")
+    found = search.gather(
+        store, _session(store, asked), query, mode=mode or "auto", limit=_MOST_RESULTS
+    )
+    # What to call next is said to an agent.
+    note = found["note"].partition("lcm_expand(")[0].strip() if found["results"] else found["note"]
+    return {**found, "note": f"Ranked as lcm_grep does it (mode {found['mode']}). {note}".strip()}
+
+
+def _number(asked: Mapping[str, str], name: str) -> int:
+    text = asked.get(name) or "0"
+    if not text.isdecimal() or len(text) > 9:  # noqa: PLR2004 - no conversation has as many messages
+        raise ToolError(f"{name} is no number.", "")
+    return int(text)
+
+
+ASKED: Final[Mapping[str, Callable[[Store, Mapping[str, str]], dict[str, Any]]]] = {
+    "sessions": _sessions,
+    "chart": _chart,
+    "node": _node,
+    "messages": _messages,
+    "search": _search,
+}

@@ -1,0 +1,99 @@
+"""``view``: the explorer, live in a browser; ``view --out FILE.html``: the same in one file, to open from disk."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import webbrowser
+from pathlib import Path
+from typing import Any, Final
+
+from ..storage.records import Session
+from . import screen
+from .screen import many
+from .status import no_session
+from .verb import Answer, Call, Verb, number_to
+
+__all__ = ["VERB"]
+
+_MOST_PORT: Final = 65_535
+
+
+def run(call: Call) -> Answer:
+    """Write the page, or serve it until somebody stops it."""
+    if out := call.options.get("out"):
+        session = call.found()
+        if session is None:
+            said = no_session(call.store)
+            return Answer({"session": None, "note": said}, good=False, shown=[said])
+        return _written(call, session, out)
+    return _served(call)
+
+
+def _written(call: Call, session: Session, out: str) -> Answer:
+    from ..storage.whole import new_file
+    from .explorer import standalone
+
+    store, progress = call.open(), call.progress or (lambda _what, _done, _total: None)
+    path = Path(out).expanduser().absolute()
+    with (
+        store.archive().snapshot(),
+        new_file(path) as part,
+        part.open("w", encoding="utf-8", errors="replace", newline="\n") as file,
+    ):
+        file.writelines(standalone(store, session, progress))
+    count = store.totals(session.line).messages
+    data = {"view": str(path), "session": session.name, "messages": count}
+    text = (
+        f"view: {path}\nIt holds {many(count, 'message')} word for word, opens in any browser and asks nobody "
+        "for anything. It is readable by you alone; whoever gets it reads all of it.\n"
+    )
+    return Answer(data, text=text)
+
+
+def _served(call: Call) -> Answer:
+    from .serving import Server
+
+    call.open().close()  # brought up to date by now; from here on nothing is written
+    with Server(call.path, call.options.get("port") or 0) as server:
+        url = f"{server.url}"
+        if call.options.get("json"):
+            screen.put(f"{screen.to_data({'url': url})}\n")
+        else:
+            screen.put(
+                f"view: {url}\nOnly this machine, and only with that address. Ctrl-C ends it.\n"
+            )
+        if call.options.get("open"):
+            webbrowser.open(url)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever(poll_interval=0.2)
+    return Answer({"view": "stopped"}, text="view: stopped\n", to_stderr=True)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """To a file, or where it listens."""
+    group: Any = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--out", dest="lcm_out", metavar="FILE.html", help="a new file with the session in it"
+    )
+    group.add_argument(
+        "--port",
+        dest="lcm_port",
+        type=number_to(_MOST_PORT),
+        metavar="N",
+        help="where it listens on this machine (default: any free port)",
+    )
+    parser.add_argument(
+        "--open", dest="lcm_open", action="store_true", help="open it in the browser"
+    )
+
+
+VERB = Verb(
+    "view",
+    "see the conversation and its summaries in a browser, or in a file",
+    run,
+    add,
+    ("", "--open", "--out talk.html --session 20261130"),
+    salvages=True,
+    in_chat=False,
+)

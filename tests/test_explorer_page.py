@@ -1,0 +1,280 @@
+"""The explorer's page in a real browser: what it draws, what it finds, and that it asks nobody else."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+from browsing import browsing, click_on, until
+from lcm.console.chart import chart
+from lcm.console.cli import main
+from lcm.console.serving import Server
+from lcm.dag.ingest import Ledger
+from lcm.storage import open_store
+from talks import HOSTILE, compacted, long
+
+#: Pixels above the bottom of the graph: in the messages, in the lowest and the next lane of summaries.
+MESSAGES, LEAVES, ABOVE = 10, 80, 106
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with browsing() as open_page:
+        yield open_page
+
+
+@pytest.fixture
+def talk(tmp_path):
+    """A database with a conversation that was compacted twice."""
+    compacted(tmp_path / "lcm.db")
+    return tmp_path / "lcm.db"
+
+
+@pytest.fixture
+def written(talk, tmp_path):
+    """The address of the page as a file."""
+    assert main(["--db", str(talk), "view", "--out", str(tmp_path / "talk.html")]) == 0
+    return (tmp_path / "talk.html").as_uri()
+
+
+@pytest.fixture
+def served(talk):
+    """The address of the page as it is served."""
+    server = Server(str(talk))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield server.url
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(params=["written", "served"])
+def address(request):
+    """The page, each way in which it comes."""
+    return request.getfixturevalue(request.param)
+
+
+def drawn(talk):
+    """The chart, as the page gets it."""
+    store = open_store(talk, read_only=True)
+    found = chart(store, store.session("talk"))
+    store.close()
+    return found
+
+
+#: How many different colours the graph has.
+_COLOURS = """
+(() => {
+  const canvas = document.getElementById('graph');
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  const found = new Set();
+  for (let n = 0; n < data.length; n += 4) found.add((data[n] << 16) | (data[n + 1] << 8) | data[n + 2]);
+  return found.size;
+})()
+"""
+#: How many dots among the messages, between two parts of the width, have the colour of what is found.
+_FOUND = """
+([from, to]) => {
+  const canvas = document.getElementById('graph');
+  const [x, wide] = [Math.floor(from * canvas.width), Math.ceil((to - from) * canvas.width)];
+  const { data } = canvas.getContext('2d').getImageData(x, canvas.height - 64, wide, 64);
+  const wanted = getComputedStyle(document.documentElement).getPropertyValue('--hit').trim();
+  const [r, g, b] = [1, 3, 5].map((at) => parseInt(wanted.slice(at, at + 2), 16));
+  let dots = 0;
+  for (let n = 0; n < data.length; n += 4) dots += data[n] === r && data[n + 1] === g && data[n + 2] === b;
+  return dots;
+}
+"""
+
+
+def test_it_opens_and_asks_nobody_else(browser, address):
+    """It draws the conversation, says nothing on its console, and makes no request but to where it comes from."""
+    seen = browser(address)
+    seen.page.wait_for_timeout(1500)
+    assert "80 messages" in seen.page.inner_text("#state")
+    assert seen.page.evaluate(_COLOURS) > 6
+    assert seen.page.locator("#curve canvas").count() == 1
+    assert seen.messages == []
+    assert all(url.startswith(address) for url in seen.requests)
+    assert "2 compactions" in seen.page.inner_text("#said")
+
+
+def test_a_click_shows_a_summary_and_what_is_under_it(browser, address, talk):
+    """On a summary: each size, its hints, and the messages word for word."""
+    node = next(n for n in drawn(talk)["nodes"] if n["depth"] == 0)
+    seen = browser(address)
+    click_on(seen.page, node["span"][0], LEAVES)
+    seen.page.wait_for_selector(f"#detail:has-text('{node['uid'][:8]}') article")
+    said = seen.page.inner_text("#detail")
+    assert "What it says" in said and "Word for word" in said
+    assert seen.page.locator("#detail details").count() == 4
+    assert seen.page.locator("#detail details[open]").count() == 1
+    with_words = seen.page.locator("#detail article pre").all_inner_texts()
+    assert with_words[0].startswith("Note 1: fact 1 of 40")
+    assert len(with_words) == min(node["messages"], 20)
+
+
+def test_what_is_hostile_stays_text(browser, address):
+    """A script in a message is shown, in a message and in a summary, and does nothing."""
+    seen = browser(address)
+    click_on(seen.page, 2, MESSAGES)
+    seen.page.wait_for_selector("#detail article")
+    assert HOSTILE in seen.page.inner_text("#detail article pre")
+    seen.page.fill("#query", "pixel onerror")
+    seen.page.keyboard.press("Enter")
+    seen.page.wait_for_selector("#list li")
+    assert "onerror" in seen.page.inner_text("#list")
+    assert seen.page.title() == "lcm"
+    assert seen.page.locator("#detail img, #list img, #detail script").count() == 0
+    assert seen.messages == []
+    assert not [url for url in seen.requests if "example.org" in url]
+
+
+def test_a_search_lights_what_it_finds(browser, address, talk):
+    """The right message comes first, is lit, and a choice in the list opens it."""
+    uid = drawn(talk)["messages"]["uid"][4]
+    seen = browser(address)
+    seen.page.keyboard.press("/")
+    seen.page.keyboard.type("xylophone attic")
+    seen.page.keyboard.press("Enter")
+    seen.page.wait_for_selector("#list li")
+    assert (
+        uid in seen.page.evaluate("[...page_hits()]")
+        if seen.page.evaluate("typeof page_hits === 'function'")
+        else True
+    )
+    assert uid[:8] in seen.page.locator("#list li").first.inner_text()
+    seen.page.wait_for_timeout(200)
+    assert seen.page.evaluate(_FOUND, [4 / 80, 5 / 80]) > 10
+    assert seen.page.evaluate(_FOUND, [20 / 80, 30 / 80]) == 0
+    seen.page.locator("#list button").first.click()
+    seen.page.wait_for_selector("#detail article.found")
+    assert seen.page.get_attribute("#detail article.found", "data-uid") == uid
+    assert "the xylophone stands in the attic" in seen.page.inner_text("#detail article")
+
+
+def test_the_served_page_ranks_as_the_agent_does(browser, served, talk):
+    """The list of the page is the one of `hermes lcm search`."""
+    from lcm.console.search import gather
+
+    store = open_store(talk, read_only=True)
+    wanted = gather(store, store.session("talk"), "harbour9n4 note", limit=50)["results"]
+    store.close()
+    seen = browser(served)
+    seen.page.fill("#query", "harbour9n4 note")
+    seen.page.keyboard.press("Enter")
+    seen.page.wait_for_selector("#list li")
+    assert [r["uid"][:8] for r in wanted] == seen.page.locator("#list mark").all_inner_texts()
+
+
+def test_keys_alone_reach_everything(browser, address, talk):
+    """From the newest message up to the summary over it and down again; each step is said for who cannot see it."""
+    seen = browser(address)
+    seen.page.focus("#graph")
+    said = []
+    for key in ("Home", "Home", "ArrowUp", "ArrowRight", "ArrowLeft", "ArrowDown", "End"):
+        seen.page.keyboard.press(key)
+        said.append(seen.page.inner_text("#spoken"))
+    uids = drawn(talk)["messages"]["uid"]
+    assert uids[0][:8] in said[1]
+    assert said[2].startswith("Summary") and "depth 0" in said[2]
+    assert said[3] != said[2] and said[4] == said[2]
+    assert uids[0][:8] in said[5] and uids[-1][:8] in said[6]
+    assert "in the context word for word" in said[6] and "replaced by a summary" in said[5]
+    seen.page.keyboard.press("Enter")
+    seen.page.wait_for_selector("#detail article")
+    assert seen.page.evaluate("document.activeElement.id") == "detail"
+
+
+def test_who_cannot_see_it_has_names_for_all(browser, address):
+    """Every control has a name, the picture is described, and the summaries are there as a list."""
+    seen = browser(address)
+    seen.page.locator("#outline summary").click()
+    seen.page.wait_for_selector("#tree li")
+    nameless = seen.page.evaluate(
+        "[...document.querySelectorAll('button, input, select')].filter((each) => !each.textContent.trim()"
+        " && !each.getAttribute('aria-label')"
+        " && !(each.labels && [...each.labels].some((l) => l.textContent.trim()))).length"
+    )
+    assert nameless == 0
+    assert seen.page.get_attribute("#graph", "aria-label")
+    assert seen.page.get_attribute("html", "lang") == "en"
+    assert seen.page.locator("#tree .tag").count() > 0
+
+
+def test_light_and_dark_are_as_the_reader_wants(browser, address):
+    """The page follows the system, the picture too."""
+    light, dark = browser(address), browser(address, "dark")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert (light.page.evaluate(ground), dark.page.evaluate(ground)) == (
+        "rgb(255, 255, 255)",
+        "rgb(20, 24, 28)",
+    )
+    picture = "document.getElementById('graph').toDataURL()"
+    assert light.page.evaluate(picture) != dark.page.evaluate(picture)
+
+
+def test_it_goes_on_while_the_conversation_does(browser, served, talk):
+    """What is said meanwhile appears; what is chosen stays chosen."""
+    seen = browser(served)
+    click_on(seen.page, 4, MESSAGES)
+    seen.page.wait_for_selector("#detail article")
+    store = open_store(talk)
+    ledger = Ledger(store, store.session("talk"))
+    entries = store.entries(ledger.session.line)
+    rows = [json.loads(m.body) for m in store.read([(entry.id, 0) for entry in entries])]
+    ledger.ingest([*rows, {"role": "user", "content": "And one more."}])
+    store.close()
+    until(seen, "document.getElementById('state').textContent.startsWith('81 messages')")
+    assert "xylophone" in seen.page.inner_text("#detail")
+    seen.page.focus("#graph")
+    seen.page.keyboard.press("End")
+    seen.page.keyboard.press("Enter")
+    seen.page.wait_for_selector("#detail article:has-text('And one more.')")
+    assert seen.messages == []
+
+
+#: Scrolls and zooms through all of the conversation; milliseconds from one picture to the next.
+_SCROLL = """
+async () => {
+  const scroll = document.getElementById('scroll');
+  const times = [];
+  const picture = () => new Promise((done) => requestAnimationFrame(done));
+  let before = await picture();
+  for (let step = 0; step < 120; step += 1) {
+    scroll.scrollLeft = (scroll.scrollWidth - scroll.clientWidth) * step / 119;
+    if (step % 40 === 20) document.getElementById(step < 60 ? 'closer' : 'further').click();
+    const now = await picture();
+    times.push(now - before);
+    before = now;
+  }
+  return times;
+}
+"""
+
+
+@pytest.mark.slow
+def test_a_long_conversation_scrolls_smoothly(browser, tmp_path, record_property):
+    """20,000 messages under 1,000 summaries: most pictures come as fast as a screen shows them."""
+    count = long(tmp_path / "lcm.db")
+    assert count >= 999
+    assert (
+        main(["--db", str(tmp_path / "lcm.db"), "view", "--out", str(tmp_path / "long.html")]) == 0
+    )
+    seen = browser((tmp_path / "long.html").as_uri())
+    assert "20,000 messages" in seen.page.inner_text("#state")
+    for _ in range(2):
+        times = sorted(seen.page.evaluate(_SCROLL))
+        for _ in range(6):
+            seen.page.locator("#closer").click()
+    record_property("median_ms", times[60])
+    assert times[60] < 34, times
+    assert times[114] < 100, times
+    seen.page.locator("#whole").click()
+    seen.page.fill("#query", "word15000")
+    seen.page.keyboard.press("Enter")
+    seen.page.wait_for_selector("#list li")
+    assert f"{15000:032x}"[:8] in seen.page.locator("#list li").first.inner_text()
+    assert seen.messages == []
