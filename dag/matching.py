@@ -75,6 +75,7 @@ def match(
         for window in _gaps(len(stored), result):
             leftover = Leftover(stored, uids, read, result.taken, withdrawn=withdrawn)
             _by_likeness(leftover, probes, window, result)
+    _close_up(stored, probes, uids, result, behind=behind)
     return result
 
 
@@ -133,7 +134,9 @@ def _by_words(
     free = [i for i in range(a, b) if i not in result.taken]
     rows = [n for n in range(c, d) if not result.found[n]]
     keys = [stored[i].key[:KEY_BYTES] for i in free]
-    for n, place in zip(rows, align(keys, [probes[n].key[:KEY_BYTES] for n in rows]), strict=True):
+    gone = {n for n, i in enumerate(free) if stored[i].withdrawn}
+    found = align(keys, [probes[n].key[:KEY_BYTES] for n in rows], gone)
+    for n, place in zip(rows, found, strict=True):
         if place is not None and uids.allow(probes[n].row, stored[free[place]]):
             result.bind(n, free[place])
 
@@ -245,3 +248,26 @@ def _by_likeness(
         if run:
             result.bind(n, *run)
             at = bisect_right(free, run[-1])
+
+
+def _close_up(
+    stored: Sequence[Entry], probes: Sequence[Probe], uids: Uids, result: Match, *, behind: bool
+) -> None:
+    """Bind a row to the message right behind that of the row before it, where that says the same.
+
+    Of two that say the same, the one behind a hole was taken back with what stands in the hole: hosts cut lists
+    at their end.
+    """
+    at = -1 if behind else len(stored)
+    for n, places in enumerate(result.found):
+        if places and at + 1 < places[0] and len(places) == 1 and n not in result.sure:
+            there = (i for i in range(at + 1, places[0]) if not stored[i].withdrawn)
+            nearest = next(there, places[0])
+            if _may_be(probes[n], stored[nearest], uids) and nearest not in result.taken:
+                result.taken.discard(places[0])
+                result.bind(n, nearest)
+        at = max(result.found[n], default=at)
+
+
+def _may_be(probe: Probe, entry: Entry, uids: Uids) -> bool:
+    return same_words(probe.key, entry.key) and uids.allow(probe.row, entry)
