@@ -15,7 +15,7 @@ from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Draft, Entry, Node
 from .editions import Editions
-from .identity import STUB, is_less
+from .identity import STUB, is_less, refilled
 from .leftover import Probe, Uids
 from .matching import Match, match
 from .messages import (
@@ -179,8 +179,8 @@ class Run:
                 row = without_filler(row)
                 self.bound[index] = _FILLER
             if row is not None:
-                row = self._clean(row)
-                stretches[-1].probes.append(Probe(index, row, key_of(row), self._names(row)))
+                row, names = self._named(self._clean(row))
+                stretches[-1].probes.append(Probe(index, row, key_of(row), names))
         return stretches if stretches[0].probes or len(stretches) == 1 else stretches[1:]
 
     def _opens(self, index: int, frame: Node) -> bool:
@@ -201,20 +201,22 @@ class Run:
         shown = self.store.nodes([self.bound[n].frame for n in earlier])
         return frame.last_seq > max(node.last_seq for node in shown)
 
-    def _names(self, row: Row) -> tuple[str, ...]:
-        """uids of the messages that the row stands for, as far as it tells."""
+    def _named(self, row: Row) -> tuple[Row, tuple[str, ...]]:
+        """The row, and uids of the messages that it stands for, as far as it tells."""
         uid = host_uid(row)
         if uid:
             self.memo.named = True
-            return (uid, *absorbed_uids(row))
+            return row, (uid, *absorbed_uids(row))
         content = row.get("content")
         cut = STUB.search(content) if isinstance(content, str) and "[lcm " in content else None
         for kind, name in self.store.resolve(cut[1]) if cut else ():
             if kind == "message":
                 (message,) = self.store.read([(self.store.known([name])[name], 0)])
-                if is_less(decode(message.body), row):
-                    return (name,)
-        return ()
+                old = decode(message.body)
+                if is_less(old, row):
+                    return row, (name,)
+                row = refilled(old, row)
+        return row, ()
 
     # one stretch
 

@@ -28,6 +28,7 @@ __all__ = [
     "likeness",
     "mark_of",
     "parted",
+    "refilled",
 ]
 
 #: How everything of ours is named in a text: the first 8 characters of its uid.
@@ -70,6 +71,21 @@ def _is_cut(was: str, first: str, last: str) -> bool:
     if was.startswith(first) and was.endswith(last):
         return True
     return GONE in was and _agree(was, first, GONE) and _agree(was[::-1], last[::-1], GONE[::-1])
+
+
+def refilled(old: Row, new: Row) -> Row:
+    """*new* with what our stub of *old* left out of it, where the host put notes or other messages around the stub."""
+    was, now = old.get("content"), new.get("content")
+    if not isinstance(was, str) or not isinstance(now, str) or (cut := STUB.search(now)) is None:
+        return new
+    first, last = now[: cut.start()], now[cut.end() :]
+    starts = [0, *(line.end() for line in re.finditer("\n", first))]
+    ends = [*(line.start() for line in re.finditer("\n", last)), len(last)]
+    start = next((at for at in starts if first[at:] and _is_cut(was, first[at:], "")), None)
+    end = next((at for at in reversed(ends) if at and _is_cut(was, "", last[:at])), None)
+    if start is None or end is None:
+        return new
+    return {**new, "content": first[:start] + was + last[end:]}
 
 
 def _agree(was: str, shown: str, gone: str) -> bool:

@@ -23,6 +23,21 @@ def longest(stored, rows):
     return table[-1][-1]
 
 
+def best(stored, rows, gone):
+    """Of the longest alignments how many rows the best one has, and how many of those are not gone: all are tried."""
+    if not stored or not rows:
+        return 0, 0
+    least = max(best(stored[1:], rows, gone_behind(gone)), best(stored, rows[1:], gone))
+    if stored[0] != rows[0]:
+        return least
+    pairs, there = best(stored[1:], rows[1:], gone_behind(gone))
+    return max(least, (pairs + 1, there + (0 not in gone)))
+
+
+def gone_behind(gone):
+    return {place - 1 for place in gone if place}
+
+
 def test_a_list_that_grew_has_its_new_rows_at_the_end():
     """Also where the new rows repeat old ones word for word."""
     assert [0, 1, 2, 3, None, None] == align("oaob", "oaobob")
@@ -50,6 +65,24 @@ def test_the_alignment_is_longest_and_in_order(stored, rows):
     assert all(stored[i] == rows[j] for i, j in matched)
     assert all(a < b for (a, _), (b, _) in pairwise(matched))
     assert longest(stored, rows) == len(matched)
+
+
+@given(st.text("abc", max_size=7), st.text("abc", max_size=6), st.sets(st.integers(0, 6)))
+def test_of_the_longest_one_with_the_fewest_that_were_taken_back_counts(stored, rows, gone):
+    """However many were: what stands in the conversation goes before them."""
+    places = [place for place in align(stored, rows, gone) if place is not None]
+    assert best(stored, rows, gone) == (len(places), sum(place not in gone for place in places))
+
+
+def test_what_was_taken_back_and_comes_back_is_found_in_any_number():
+    """Words that are said again and again are no anchors; as long as nothing else says them they need none."""
+    assert list(range(3000)) == align("ab" * 1500, "ab" * 1500, set(range(1000, 3000)))
+
+
+def test_equal_words_are_those_nearest_to_the_end():
+    """A list that shows the end of what is stored has the end."""
+    assert [3] == align("xoyoz", "o")
+    assert [None, 3] == align("xoyoz", "!o")
 
 
 def test_long_lists_with_edits_are_bound_without_a_table():

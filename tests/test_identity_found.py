@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from lcm.dag.fit import stub
 from lcm.dag.ingest import IngestReport, Ledger
 from lcm.storage import open_store
 from ledgers import again, said, stored, user
@@ -41,6 +42,91 @@ def test_an_answer_that_comes_back_with_its_question_is_the_same(ledger):
     assert 2 == again(ledger).ingest(rows[:-2]).withdrawn
     assert (0, 0) == ((report := again(ledger).ingest([rows[0], *rows[5:]])).new, report.withdrawn)
     assert rows == stored(ledger)
+
+
+def test_what_stands_in_the_conversation_goes_before_what_was_taken_back_and_says_the_same(ledger):
+    """A retry and its answer were taken back; the host changes a row in front of the same answer, which stays."""
+    rows = [user("one"), said("an answer"), user("two"), said("ok")]
+    ledger.ingest([*rows, user("three"), said("another answer")])
+    ledger.ingest([*rows, user("three"), said("ok")])
+    assert 2 == ledger.ingest(rows).withdrawn
+    decorated = [rows[0], said("[note]\n\nan answer"), *rows[2:]]
+    for each in (ledger, again(ledger)):
+        report = each.ingest(decorated)
+        assert (0, 0) == (report.new, report.withdrawn)
+    assert decorated == stored(ledger)
+
+
+def test_so_it_does_behind_a_turn_that_was_tried_again(ledger):
+    """The same in another process, where what was taken back stands further in front too."""
+    first = [user("one"), said("a step"), said("an answer")]
+    ledger.ingest(first)
+    rows = [first[0], said("a better answer"), user("two"), said("ok")]
+    for end in ([user("three"), said("another answer")], [user("three"), said("ok")], []):
+        ledger.ingest([*rows, *end])
+    assert IngestReport(known=4) == again(ledger).ingest(rows)
+    assert rows == stored(ledger)
+
+
+@pytest.mark.parametrize("more", [[], [user("three"), said("fine")]], ids=["at the end", "undone"])
+def test_one_row_that_was_said_more_than_once_is_the_last_of_them(ledger, more):
+    """A throw-away agent gets the newest row alone: what stands in front of it is still there."""
+    rows = [user("one"), said("ok"), user("two"), said("ok")]
+    ledger.ingest([*rows, *more])
+    ledger.ingest(rows)
+    assert IngestReport(known=1) == again(ledger).ingest(rows[-1:])
+    assert rows == stored(ledger)
+
+
+def test_a_row_stands_behind_what_stands_in_front_of_it(ledger):
+    """The host folded two rows, and the turn behind them was taken back unseen: it had the same answer."""
+    rows = [user("one"), user("two"), said("ok"), user("three"), said("ok")]
+    ledger.ingest(rows)
+    report = again(ledger).ingest([user("one\n\ntwo"), said("ok")])
+    assert IngestReport(known=2, withdrawn=2) == report
+    assert rows[:3] == stored(ledger)
+
+
+# a stub of ours that the host has changed
+
+
+LONG = user(" ".join(f"word{n}" for n in range(600)))
+
+
+def cut(ledger, row):
+    """The stub of a stored row."""
+    (entry,) = ledger.store.entries(ledger.session.line)[:1]
+    return stub(row, entry.uid, 100)
+
+
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+@pytest.mark.parametrize("shape", ["[note]\n\n{}", "{}\n\n[note]", "[a]\n{}\n[b]\n[c]"])
+def test_notes_around_a_stub_are_notes_around_what_it_stands_for(ledger, warm, shape):
+    """Also in front of a short answer; and the version that is kept has what the stub left out."""
+    rows = [LONG, said("ok")]
+    ledger.ingest(rows)
+    shown = [user(shape.format(cut(ledger, LONG)["content"])), rows[1]]
+    assert IngestReport(known=1, revised=1) == (ledger if warm else again(ledger)).ingest(shown)
+    assert [user(shape.format(LONG["content"])), rows[1]] == stored(ledger)
+    assert IngestReport(known=2) == again(ledger).ingest(shown)
+
+
+def test_a_stub_that_a_host_folded_with_the_next_row_is_both(ledger):
+    """Nothing of either is a note, and neither is withdrawn."""
+    rows = [LONG, user("and this"), said("ok")]
+    ledger.ingest(rows)
+    folded = user(f"{cut(ledger, LONG)['content']}\n\nand this")
+    assert IngestReport(known=2) == again(ledger).ingest([folded, rows[2]])
+    assert rows == stored(ledger)
+
+
+def test_a_stub_with_other_words_before_or_behind_it_is_another_message(ledger):
+    """Somebody wrote our sentence into words of their own."""
+    ledger.ingest([LONG, said("ok")])
+    middle = cut(ledger, LONG)["content"].split("\n")[1]
+    row = user(f"see here:\n{middle}\nas I said")
+    assert (1, 0) == ((report := again(ledger).ingest([LONG, said("ok"), row])).new, report.revised)
+    assert row == stored(ledger)[-1]
 
 
 # behind a long gap of a filtered list

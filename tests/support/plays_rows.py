@@ -147,7 +147,13 @@ class Rows(Stage):
         places = [n for n in self.inner("assistant") if self.settled(n) and self.alone(n)]
         at = self.pick(places, which)
         if at is not None:
+            behind = self.host.rows[at + 1].data
             row = self.host.add("user", self.host.content(style))
+            if not self.uids and (row.data["content"], "user") == (
+                behind["content"],
+                behind["role"],
+            ):
+                row.data["content"] = self.host.text("plain")  # nothing tells which of them is new
             self.host.rows.insert(at + 1, self.host.rows.pop())
             assert self.host.rows[at + 1] is row
             self.host.flush()
