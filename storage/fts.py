@@ -1,4 +1,4 @@
-"""Searching: the full-text indexes and the scan.
+"""The full-text indexes, and the scan that does without them.
 
 The indexes are contentless: a row is the number of a message (its current
 version), or minus the number of a superseded version, or the number of a
@@ -17,8 +17,9 @@ from collections.abc import Iterator, Sequence
 
 from .canon import decode
 from .errors import StoreError, StoreIndexBroken
+from .fts_terms import condition, expression
 from .migrations import INDEXES
-from .records import Filter, Hit, Node
+from .records import Filter, Node
 from .text import indexable, searchable
 from .translation import is_obstacle
 from .uids import pack_uid, unpack_uid
@@ -32,10 +33,7 @@ __all__ = [
     "node_text",
     "rebuild",
     "replace_message",
-    "search",
-    "search_nodes",
     "symptoms",
-    "vocabulary",
     "working",
 ]
 
@@ -187,7 +185,7 @@ def symptoms(sql: sqlite3.Connection, path: str) -> list[str]:
         try:
             for number, text in texts:
                 word = _SAMPLE.search(text)
-                if word and (match := _match([word[0]], [])):
+                if word and (match := expression([word[0]])):
                     looked += 1
                     lost += sql.execute(query, [match, number]).fetchone() is None
         except (sqlite3.Error, StoreError) as error:
@@ -265,112 +263,15 @@ def _drop(sql: sqlite3.Connection, name: str) -> None:
         sql.execute(f"DROP TABLE IF EXISTS {name}_{part}")
 
 
-# queries
-
-
-def _match(words: Sequence[str], phrases: Sequence[str]) -> str:
-    """An expression that no input can break: every term is a quoted string."""
-    terms = [indexable(term).strip() for term in (*words, *phrases)]
-    return " OR ".join(
-        f'"{term.replace(chr(34), chr(34) * 2)}"' for term in terms if _TOKEN.search(term)
-    )
-
-
-_TOKEN = re.compile(r"\w")
-
-
-def search(
-    sql: sqlite3.Connection, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
-) -> list[Hit]:
-    """Messages that hold any of the terms, best first; a message once, however many versions match."""
-    match = _match(words, phrases)
-    if not match:
-        return []
-    condition, values = _condition(where)
-    hits = [
-        Hit(-rank, message=number)
-        for number, rank in sql.execute(
-            "SELECT m.id, bm25(message_index) FROM message_index f JOIN messages m ON m.id = f.rowid"
-            f" WHERE message_index MATCH ?{condition} ORDER BY 2, 1 DESC LIMIT ?",
-            [match, *values, limit],
-        )
-    ]
-    hits += [
-        Hit(-rank, message=number, version=version)
-        for number, version, rank in sql.execute(
-            "SELECT m.id, v.version, bm25(message_index) FROM message_index f JOIN versions v ON v.id = -f.rowid"
-            f" JOIN messages m ON m.id = v.message WHERE message_index MATCH ? AND f.rowid < 0{condition}"
-            " ORDER BY 3, 1 DESC LIMIT ?",
-            [match, *values, limit],
-        )
-    ]
-    best: dict[int, Hit] = {}
-    for hit in sorted(hits, key=lambda hit: -hit.score):
-        best.setdefault(hit.message or 0, hit)
-    return list(best.values())[:limit]
-
-
-def search_nodes(
-    sql: sqlite3.Connection, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
-) -> list[Hit]:
-    """Summary nodes that hold any of the terms, best first."""
-    match = _match(words, phrases)
-    if not match:
-        return []
-    lines = "" if where.lines is None else f" AND n.line IN ({','.join('?' * len(where.lines))})"
-    rows = sql.execute(
-        "SELECT n.uid, bm25(node_index) FROM node_index f JOIN nodes n ON n.id = f.rowid"
-        f" WHERE node_index MATCH ?{lines} ORDER BY 2, n.id DESC LIMIT ?",
-        [match, *(where.lines or ()), limit],
-    )
-    return [Hit(-rank, node=unpack_uid(uid)) for uid, rank in rows]
-
-
-def vocabulary(sql: sqlite3.Connection) -> list[str]:
-    """All terms of the message index."""
-    sql.execute(
-        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.terms USING fts5vocab(main, message_index, row)"
-    )
-    return [term for (term,) in sql.execute("SELECT term FROM temp.terms")]
-
-
-def _condition(where: Filter) -> tuple[str, list[object]]:
-    """SQL for *where*, over ``messages m``."""
-    parts: list[str] = []
-    values: list[object] = []
-    if where.lines is not None:
-        marks = ",".join("?" * len(where.lines))
-        parts.append(
-            f"EXISTS (SELECT 1 FROM entries e WHERE e.message = m.id AND e.line IN ({marks}))"
-        )
-        values += where.lines
-    if where.roles:
-        parts.append(f"m.role IN ({','.join('?' * len(where.roles))})")
-        values += where.roles
-    if where.tool:
-        parts.append("' ' || m.tool || ' ' LIKE '% ' || ? || ' %'")
-        values.append(where.tool)
-    if where.without_tools:
-        parts.append(f"m.tool NOT IN ({','.join('?' * len(where.without_tools))})")
-        values += where.without_tools
-    if where.since is not None:
-        parts.append("m.time >= ?")
-        values.append(where.since)
-    if where.until is not None:
-        parts.append("m.time <= ?")
-        values.append(where.until)
-    return "".join(f" AND {part}" for part in parts), values
-
-
 def next_texts(
     sql: sqlite3.Connection, where: Filter, before: int, limit: int, path: str
 ) -> list[tuple[int, int, str]]:
     """Searchable texts of the messages before number *before*, newest first, all versions of each."""
     from . import log_tables
 
-    condition, values = _condition(where)
+    clause, values = condition(where)
     rows = sql.execute(
-        f"SELECT m.id, {log_tables.VERSIONS} FROM messages m WHERE m.id < ?{condition} ORDER BY m.id DESC LIMIT ?",
+        f"SELECT m.id, {log_tables.VERSIONS} FROM messages m WHERE m.id < ?{clause} ORDER BY m.id DESC LIMIT ?",
         [before, *values, limit],
     ).fetchall()
     wanted = [(number, version) for number, newest in rows for version in range(newest, 0, -1)]

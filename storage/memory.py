@@ -21,6 +21,7 @@ from .memory_archive import MemoryArchive
 from .memory_forget import MemoryEraser
 from .memory_graph import MemoryGraph
 from .memory_rows import Kept, Line
+from .memory_search import search
 from .mutex import mutex
 from .ranking import ranked, words_of
 from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
@@ -286,12 +287,13 @@ class MemoryStore(MemoryGraph):
     def search(
         self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
     ) -> list[Hit]:
-        texts = {(number, version): text for number, version, text in self.texts(where)}
-        best: dict[int, Hit] = {}
-        for (number, version), score in ranked(texts, words, phrases):
-            newest = version == len(self._messages[number].drafts)
-            best.setdefault(number, Hit(score, message=number, version=0 if newest else version))
-        return list(best.values())[:limit]
+        kept = self._messages
+        around = self.texts(Filter(where.lines))
+        passing = {n for n in kept if self._passes_filter(n, kept[n], where)}
+        placed = [
+            [line.places[seq][0] for seq in sorted(line.places)] for line in self._lines.values()
+        ]
+        return search(kept, placed, around, passing, (words, phrases))[:limit]
 
     def search_nodes(
         self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int

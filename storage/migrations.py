@@ -15,14 +15,16 @@ from sqlite_utils import Migrations
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
-__all__ = ["APPLICATION_ID", "INDEXES", "MIGRATIONS", "TABLES"]
+__all__ = ["APPLICATION_ID", "INDEXES", "MIGRATIONS", "TABLES", "TOKENS"]
 
 #: "LCM1" in the file's header: says whose database this is.
 APPLICATION_ID = 0x4C434D31
 
 MIGRATIONS = Migrations("lcm")
 
-_INDEX = "tokenize='porter unicode61 remove_diacritics 2', content=''"
+TOKENS: Final = "tokenize=\"porter unicode61 remove_diacritics 2 categories 'L* N* Co Mc Mn'\""
+"""How the indexes part a text into words: vowel signs belong to theirs, as Indic scripts write them."""
+_INDEX = f"{TOKENS}, content=''"
 
 INDEXES = {
     "message_index": f"CREATE VIRTUAL TABLE message_index USING fts5(text, {_INDEX})",

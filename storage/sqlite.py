@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import fts, graph_tables, log_tables, session_tables
+from . import fts, fts_search, graph_tables, log_tables, session_tables
 from .archive import RETURNED
 from .connection import Connection
 from .errors import StoreError, StoreIndexBroken
@@ -293,13 +293,13 @@ class SqliteStore:
         self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
     ) -> list[Hit]:
         with self._connection.reading() as sql, fts.working(sql):
-            return fts.search(sql, words, phrases, where, limit)
+            return fts_search.search(sql, words, phrases, where, limit)
 
     def search_nodes(
         self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
     ) -> list[Hit]:
         with self._connection.reading() as sql, fts.working(sql):
-            return fts.search_nodes(sql, words, phrases, where, limit)
+            return fts_search.search_nodes(sql, words, phrases, where, limit)
 
     def texts(self, where: Filter) -> Iterator[tuple[int, int, str]]:
         before = 1 << 62
@@ -313,7 +313,7 @@ class SqliteStore:
 
     def vocabulary(self) -> list[str]:
         with self._connection.reading() as sql, fts.working(sql):
-            return fts.vocabulary(sql)
+            return fts_search.vocabulary(sql)
 
     # what is remembered beside the log
 

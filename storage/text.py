@@ -10,18 +10,24 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .canon import plain_text, spelt
 
-__all__ = ["content_text", "indexable", "searchable", "tool_names"]
+__all__ = ["MARKS", "UNSPACED", "content_text", "indexable", "searchable", "tool_names"]
 
-#: Han, kana, Hangul, Thai, Lao, Khmer, Myanmar: scripts without spaces between words.
-_UNSPACED = re.compile(
-    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff])"
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
+"""Han, kana, Hangul, Thai, Lao, Khmer, Myanmar: scripts without spaces between words, as ranges for a pattern."""
+_UNSPACED = re.compile(f"([{UNSPACED}])")
+MARKS = "".join(
+    chr(code) for code in range(0x300, 0x1E00) if unicodedata.category(chr(code)) in ("Mn", "Mc")
+)
+"""Accents and vowel signs, which belong to the word that they stand in although ``\\w`` has none of them."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TEXT_KEYS = ("text", "input_text", "output_text", "refusal", "filename", "file_name", "name")
 _PLAIN = frozenset({"role", "content"})

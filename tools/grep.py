@@ -16,7 +16,7 @@ from .answers import ToolError
 from .desk import Desk
 from .fuzzy import repair
 from .patterns import Find, Stopwatch, exactly, mentions, pattern
-from .query import looks_like_a_pattern, pairs_of, terms_of, unspaced
+from .query import looks_like_a_pattern, terms_of, unspaced
 from .results import POOL, Ranking, note_on, results
 
 __all__ = ["MODES", "grep"]
@@ -200,7 +200,7 @@ def _own_calls_last(where: Filter) -> list[Filter]:
 
 def _auto(desk: Desk, text: str, where: Filter) -> Ranking:
     terms = terms_of(text)
-    hits = _ranked(desk, terms.words, terms.phrases, where)
+    hits = _ranked(desk, terms.words, (*terms.phrases, *terms.pairs), where)
     if hits:
         note = _AS_WORDS if looks_like_a_pattern(text) else ""
         return Ranking(hits, terms.needles, "auto", note)
@@ -251,15 +251,13 @@ def _asked_for(
 def _fuzzy(desk: Desk, text: str, where: Filter) -> Ranking:
     terms = terms_of(text)
     repaired = repair(terms.words, desk.store.vocabulary())
-    parted = {word: pairs_of(word) for word in unspaced(terms.words)}
-    words = [near for word in terms.words for near in (parted | repaired).get(word, [word])]
+    words = [near for word in terms.words for near in repaired.get(word, [word])]
     hits = _ranked(desk, words, terms.phrases, where)
     notes = [f"{word}: read as {', '.join(near)}" for word, near in repaired.items()]
-    notes += [f"{word}: read by parts of it" for word, near in parted.items() if len(near) > 1]
-    if not hits and parted and len(parted) < len(terms.words):
-        notes.append(f"No message has {' or '.join(parted)}; ask for the other words alone.")
-    note = "; ".join(notes)
-    return Ranking(hits, words, "fuzzy", note)
+    lacking = unspaced(terms.words)
+    if not hits and lacking and len(lacking) < len(terms.words):
+        notes.append(f"No message has {' or '.join(lacking)}; ask for the other words alone.")
+    return Ranking(hits, words, "fuzzy", "; ".join(notes))
 
 
 def _scan(

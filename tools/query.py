@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from ..storage.text import indexable
+from ..storage.text import MARKS, UNSPACED, indexable
 
 __all__ = ["Terms", "looks_like_a_pattern", "pairs_of", "terms_of", "unspaced"]
 
 _PHRASE = re.compile(r'"([^"]{2,})"')
-_WORD = re.compile(r"\w[\w.\-/:@+#]*\w|\w", re.UNICODE)
-_PIECE = re.compile(r"\w+", re.UNICODE)
+_WORD = re.compile(rf"[\w{MARKS}][\w{MARKS}.\-/:@+#]*[\w{MARKS}]|\w")
+_PIECE = re.compile(rf"[\w{MARKS}]+")
+#: Of a script without spaces, or of none.
+_RUN = re.compile(f"[{UNSPACED}]+|[^{UNSPACED}]+")
 _MOST_TERMS = 64
 #: What is written in a pattern and hardly anywhere else.
 _PATTERN = re.compile(r"\.[*+]|\\[wWdDsSbB]|[\w)]\|[\w(]|\[[^\]\s]+\][*+{]|\(\?[:=!<]")
@@ -23,6 +26,7 @@ _STOP = frozenset(
         "a",
         "about",
         "after",
+        "again",
         "all",
         "also",
         "am",
@@ -33,20 +37,31 @@ _STOP = frozenset(
         "as",
         "at",
         "be",
+        "because",
         "been",
         "before",
         "being",
+        "between",
+        "both",
         "but",
         "by",
         "can",
         "could",
+        "d",
         "did",
+        "didn",
         "do",
         "does",
+        "doesn",
         "doing",
+        "don",
         "done",
+        "during",
+        "each",
+        "few",
         "for",
         "from",
+        "further",
         "get",
         "got",
         "had",
@@ -57,7 +72,9 @@ _STOP = frozenset(
         "her",
         "here",
         "hers",
+        "herself",
         "him",
+        "himself",
         "his",
         "how",
         "i",
@@ -65,14 +82,19 @@ _STOP = frozenset(
         "in",
         "into",
         "is",
+        "isn",
         "it",
         "its",
+        "itself",
         "just",
         "let",
+        "ll",
+        "m",
         "me",
         "more",
         "most",
         "my",
+        "myself",
         "no",
         "nor",
         "not",
@@ -85,6 +107,8 @@ _STOP = frozenset(
         "or",
         "other",
         "our",
+        "ours",
+        "ourselves",
         "out",
         "over",
         "own",
@@ -103,7 +127,9 @@ _STOP = frozenset(
         "that",
         "the",
         "their",
+        "theirs",
         "them",
+        "themselves",
         "then",
         "there",
         "these",
@@ -117,8 +143,10 @@ _STOP = frozenset(
         "until",
         "up",
         "us",
+        "ve",
         "very",
         "was",
+        "wasn",
         "we",
         "were",
         "what",
@@ -136,6 +164,8 @@ _STOP = frozenset(
         "you",
         "your",
         "yours",
+        "yourself",
+        "yourselves",
     ]
 )
 
@@ -147,6 +177,8 @@ class Terms:
     words: tuple[str, ...]
     phrases: tuple[str, ...]
     """Runs of words that must stand together: in quotes, or an identifier of several parts."""
+    pairs: tuple[str, ...] = ()
+    """Words that say something, next to each other in the question: better still if they are so in the answer."""
 
     @property
     def needles(self) -> tuple[str, ...]:
@@ -158,17 +190,33 @@ def terms_of(question: str) -> Terms:
     """The terms of a plain question; never empty for a question with a letter or digit in it."""
     phrases = [phrase.strip() for phrase in _PHRASE.findall(question)]
     rest = _PHRASE.sub(" ", question)
-    words: dict[str, None] = {}
+    words: list[str] = []
     for found in _WORD.findall(rest):
         pieces = _PIECE.findall(found)
         if len(pieces) > 1:
             phrases.append(found)
         for piece in pieces:
-            words.setdefault(piece.lower(), None)
-    telling = [word for word in words if word not in _STOP]
-    return Terms(
-        tuple((telling or list(words))[:_MOST_TERMS]), tuple(dict.fromkeys(phrases))[:_MOST_TERMS]
-    )
+            parts = _parts(piece.lower())
+            if len(parts) > 1:
+                phrases.append(piece)
+            words += parts
+    telling = [word for word in words if word not in _STOP] or words
+    spaced = [("" if indexable(word) != word else word) for word in words]
+    pairs = [f"{a} {b}" for a, b in pairwise(spaced) if a and b and _STOP.isdisjoint((a, b))]
+    return Terms(_first(telling), _first(phrases), _first(pairs))
+
+
+def _parts(word: str) -> list[str]:
+    """*word*, or what it may be made of: where no blank says which its words are, all neighbouring characters."""
+    return [
+        part
+        for run in _RUN.findall(word)
+        for part in (pairs_of(run) if indexable(run) != run else [run])
+    ]
+
+
+def _first(terms: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(terms))[:_MOST_TERMS]
 
 
 def looks_like_a_pattern(question: str) -> bool:
