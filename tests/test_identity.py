@@ -11,40 +11,7 @@ from lcm.dag.descent import descends
 from lcm.dag.ingest import IngestReport, Ledger
 from lcm.dag.settings import Settings
 from lcm.dag.validity import new_faults
-from lcm.storage import open_store
-from lcm.storage.canon import decode
-
-
-def user(text, **kw):
-    return {"role": "user", "content": text, **kw}
-
-
-def said(text, **kw):
-    return {"role": "assistant", "content": text, **kw}
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request, tmp_path):
-    kept = open_store("memory:" if request.param == "memory" else tmp_path / "lcm.db")
-    yield kept
-    kept.close()
-
-
-@pytest.fixture
-def ledger(store):
-    return Ledger(store, store.open_session("s"))
-
-
-def again(ledger):
-    """The same session in another process: nothing remembered but the store."""
-    return Ledger(ledger.store, ledger.session)
-
-
-def stored(ledger, version=0):
-    """What is in the conversation, current versions or first ones."""
-    entries = [e for e in ledger.store.entries(ledger.session.line) if not e.withdrawn]
-    return [decode(m.body) for m in ledger.store.read([(e.id, version) for e in entries])]
-
+from ledgers import again, said, stored, talk, user
 
 # several agents on one session
 
@@ -177,14 +144,6 @@ def test_a_row_without_a_uid_among_rows_that_have_one_is_new(ledger):
 
 
 # rows that a pass must not take for something else
-
-
-def talk(turns, first=1):
-    return [
-        row
-        for n in range(first, first + turns)
-        for row in (user(f"question {n}: " + "why " * 60), said(f"answer {n}: " + "because " * 60))
-    ]
 
 
 def passed(ledger, rows, window=4000):

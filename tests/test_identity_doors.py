@@ -5,28 +5,15 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from lcm.dag.ingest import IngestReport, Ledger
-from lcm.storage import open_store
+from lcm.dag.ingest import IngestReport
 from lcm.storage.canon import encode
-from ledgers import again, said, stored, user
+from ledgers import again, result, said, stored, user
 
 
 def named(row, number, *absorbed):
     """With a uid, and those of the messages that the host folded into it."""
     uids = {"_absorbed_message_uids": [f"{n:032x}" for n in absorbed]} if absorbed else {}
     return {**row, "message_uid": f"{number:032x}", **uids}
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request, tmp_path):
-    kept = open_store("memory:" if request.param == "memory" else tmp_path / "lcm.db")
-    yield kept
-    kept.close()
-
-
-@pytest.fixture
-def ledger(store):
-    return Ledger(store, store.open_session("s"))
 
 
 # two agents on one session
@@ -83,10 +70,6 @@ def called(*ids):
         {"id": i, "type": "function", "function": {"name": "t", "arguments": "{}"}} for i in ids
     ]
     return said("", tool_calls=calls)
-
-
-def result(call, text):
-    return {"role": "tool", "tool_call_id": call, "content": text}
 
 
 @pytest.mark.parametrize("order", ["ba", "bacd", "badc", "dcba", "cdab", "bcda"])

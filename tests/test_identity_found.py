@@ -4,22 +4,8 @@ from __future__ import annotations
 
 import pytest
 from lcm.dag.fit import stub
-from lcm.dag.ingest import IngestReport, Ledger
-from lcm.storage import open_store
+from lcm.dag.ingest import IngestReport
 from ledgers import again, said, stored, user
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request, tmp_path):
-    kept = open_store("memory:" if request.param == "memory" else tmp_path / "lcm.db")
-    yield kept
-    kept.close()
-
-
-@pytest.fixture
-def ledger(store):
-    return Ledger(store, store.open_session("s"))
-
 
 # the same said again
 

@@ -10,16 +10,8 @@ from lcm.dag.compact import PassRequest, compact
 from lcm.dag.ingest import IngestReport, Ledger
 from lcm.dag.renderer import FILLER
 from lcm.dag.settings import Settings
-from lcm.storage import open_store
 from lcm.storage.canon import decode
-
-
-def user(text, **kw):
-    return {"role": "user", "content": text, **kw}
-
-
-def said(text, **kw):
-    return {"role": "assistant", "content": text, **kw}
+from ledgers import again, result, said, stored, talk, user
 
 
 def called(name, **kw):
@@ -30,44 +22,6 @@ def called(name, **kw):
         "tool_calls": [{"id": name, "type": "function", "function": function}],
         **kw,
     }
-
-
-def result(name, text, **kw):
-    return {"role": "tool", "tool_call_id": name, "content": text, **kw}
-
-
-def talk(turns, first=1):
-    return [
-        row
-        for n in range(first, first + turns)
-        for row in (
-            user(f"question number {n}: " + "why " * 60),
-            said(f"answer number {n}: " + "because " * 60),
-        )
-    ]
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request, tmp_path):
-    kept = open_store("memory:" if request.param == "memory" else tmp_path / "lcm.db")
-    yield kept
-    kept.close()
-
-
-@pytest.fixture
-def ledger(store):
-    return Ledger(store, store.open_session("s"))
-
-
-def stored(ledger, *, withdrawn=False):
-    """What is on the line, current versions."""
-    entries = [e for e in ledger.store.entries(ledger.session.line) if withdrawn or not e.withdrawn]
-    return [decode(m.body) for m in ledger.store.read([(e.id, 0) for e in entries])]
-
-
-def again(ledger):
-    """The same session in another process: nothing remembered but the store."""
-    return Ledger(ledger.store, ledger.session)
 
 
 def passed(ledger, rows, *, stamp=False, **kw):
