@@ -38,8 +38,8 @@ def plugin_parts(root: Path) -> list[str]:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     packages = project["tool"]["setuptools"]["packages"]
     rooms = sorted({name.split(".")[1] for name in packages if "." in name})
-    files = ["__init__.py", "plugin.yaml", "py.typed", "LICENSE", "README.md"]
-    return [*(name for name in files if (root / name).exists()), *rooms]
+    others = ["__init__.py", "plugin.yaml", "py.typed", "LICENSE", "README.md", "dashboard"]
+    return [*(name for name in others if (root / name).exists()), *rooms]
 
 
 def copy_plugin(root: Path, target: Path) -> None:

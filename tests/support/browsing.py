@@ -26,6 +26,9 @@ _PLACES = """
 """
 
 
+_READY = "document.getElementById('state').textContent !== ''"
+
+
 @dataclass(slots=True)
 class Seen:
     """A page, and what it did that nobody sees."""
@@ -38,7 +41,7 @@ class Seen:
 
 @contextlib.contextmanager
 def browsing():
-    """Gives a function that opens an address in a new window: ``open(url, scheme)``."""
+    """Gives a function that opens an address in a new window: ``open(url, scheme, ready)``."""
     path = next(filter(None, map(shutil.which, _NAMES)), None)
     try:
         from playwright.sync_api import sync_playwright
@@ -50,14 +53,14 @@ def browsing():
         # The sandbox takes rights that a container does not give; every page here is ours.
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
 
-        def open_page(url, scheme="light"):
+        def open_page(url, scheme="light", ready=_READY):
             page = browser.new_page(viewport={"width": 1200, "height": 900}, color_scheme=scheme)
             seen = Seen(page)
             page.on("console", lambda said: seen.messages.append(said.text))
             page.on("pageerror", lambda error: seen.messages.append(str(error)))
             page.on("request", lambda asked: seen.requests.append(asked.url))
             page.goto(url)
-            until(seen, "document.getElementById('state').textContent !== ''")
+            until(seen, ready)
             return seen
 
         yield open_page
