@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from .answering import Question
     from .drift_model import DriftRequest
     from .summarizer import SummaryRequest
 
@@ -53,6 +54,18 @@ def drift_messages(request: DriftRequest) -> list[dict[str, str]]:
             "lines": request.text,
         },
     )
+    return [{"role": "system", "content": words["system"]}, {"role": "user", "content": user}]
+
+
+def answer_messages(asked: Question) -> list[dict[str, str]]:
+    """Return the two messages that ask a model a question about passages, between such lines too."""
+    words = _prompts()["answer"]
+    values = {
+        "marker": _marker(asked.text),
+        "passages": asked.text,
+        "question": asked.question,
+    }
+    user = _fill(words["user"], values)
     return [{"role": "system", "content": words["system"]}, {"role": "user", "content": user}]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .facts import engine_facts
 from .failures import said_by
+from .routes import voice_of
 
 if TYPE_CHECKING:
     from .engine import LCMEngine
@@ -57,4 +58,10 @@ def _answer(engine: LCMEngine, name: str, args: Any, messages: Sequence[Any] | N
     stored = attachment.stored()
     if stored is None:
         return failure(*attachment.absence())
-    return call(Desk(*stored, engine.settings, engine_facts(engine)), name, args)
+    store, session = stored
+    desk = Desk(store, session, engine.settings, engine_facts(engine), lambda: voice_of(engine))
+    try:
+        return call(desk, name, args)
+    finally:
+        with engine._failures.kept("counting a model call"):
+            engine._meter.settle(store, session.name)

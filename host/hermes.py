@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..dag.answering import Question
     from ..dag.drift_model import DriftModel, DriftRequest
     from ..dag.redact import Redact
     from ..dag.summarizer import Reply, Summarizer, SummaryRequest
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Parent",
+    "answer_model",
     "auxiliary",
     "cancelled_by",
     "compression_enabled",
@@ -277,6 +279,19 @@ def model_summarizer(model: str) -> Summarizer | None:
         return ask(summary_messages(request), most, request.seconds)
 
     return summary
+
+
+def answer_model(model: str) -> Callable[[Question], Reply] | None:
+    """A model of the host that answers questions from passages; None without Hermes."""
+    ask = _asker(model)
+    if ask is None:
+        return None
+    from ..dag.prompts import answer_messages
+
+    def answer(asked: Question) -> Reply:
+        return ask(answer_messages(asked), asked.max_tokens, asked.seconds)
+
+    return answer
 
 
 def drift_model(model: str) -> DriftModel | None:

@@ -1,4 +1,4 @@
-"""Whom an engine asks for summaries and in which order, and whom where the subject changes."""
+"""Whom an engine asks for summaries and in which order, whom where the subject changes, whom for answers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from . import hermes
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from ..dag.answering import Answerer
     from ..dag.drift_model import Judge
+    from ..dag.replies import Reply
     from ..dag.summarizer import Route
+    from ..tools.desk import Voice
     from .engine import LCMEngine
 
-__all__ = ["drift_name", "judge_of", "names_of", "routes_of"]
+__all__ = ["drift_name", "judge_of", "names_of", "routes_of", "voice_of"]
 
 
 _CALLERS = "the caller's"
@@ -68,6 +71,38 @@ def judge_of(engine: LCMEngine, meter: Meter) -> Judge | None:
         return None
     breaker = engine._breakers.of(drift_name(engine))
     return Judge(metered(model, meter, named), breaker, engine._judged)
+
+
+def voice_of(engine: LCMEngine) -> Voice:
+    """Who answers questions, and what takes secrets out of what it reads."""
+    from ..tools.desk import Voice
+
+    clean = None if engine.settings.redact == "off" else hermes.redaction()
+    return Voice(_answerer_of(engine), clean)
+
+
+def _answerer_of(engine: LCMEngine) -> Answerer | None:
+    """Who answers questions from passages: whom summaries are asked of first; None: nobody may be."""
+    if engine._attachment.skips(engine._session_id):
+        return None
+    from ..dag.answering import Answerer, Question
+    from ..dag.summarizer import SummaryRequest
+
+    own = engine._summarizer
+    if own is not None:
+
+        def summary(asked: Question) -> str | Reply:
+            size = asked.max_tokens
+            text = f"{asked.text}\n\nQuestion: {asked.question}"
+            return own(
+                SummaryRequest(text, size, (size,), focus=asked.question, seconds=asked.seconds)
+            )
+
+        return Answerer(metered(summary, engine._meter, _CALLERS), trusted=True)
+    model = _models(engine)[0]
+    answer = hermes.answer_model(model)
+    name = model or "the host's model"
+    return None if answer is None else Answerer(metered(answer, engine._meter, name))
 
 
 def drift_name(engine: LCMEngine) -> Hashable:

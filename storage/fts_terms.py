@@ -1,16 +1,51 @@
-"""Expressions for the full-text indexes, and conditions on messages, that no input can break."""
+"""What is asked of the full-text indexes: expressions and conditions that no input can break."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from .records import Filter
 from .text import indexable
 
-__all__ = ["condition", "expression"]
+__all__ = ["NUMBERS", "Found", "Numbers", "Scope", "condition", "expression"]
 
+NUMBERS = "SELECT rowid FROM message_index WHERE message_index MATCH ? AND rowid BETWEEN ? AND ?"
+"""The messages that hold a term, from one number to another."""
 _TOKEN = re.compile(r"\w")
+
+
+class Scope(NamedTuple):
+    """Where a search looks."""
+
+    low: int
+    high: int
+    """The first and the last number of its messages, others' perhaps among them."""
+    messages: int
+    members: frozenset[int] | None
+    """Its messages, where they are few and others' are among their numbers."""
+    share: float = 1.0
+    """Of the numbers of the database, what it spans."""
+    loose: bool = False
+    """Whether others' messages may be among its numbers, and are not told apart."""
+
+
+class Found(NamedTuple):
+    """A term, and what is known of it before any message is looked at."""
+
+    text: str
+    """As an expression."""
+    stem: str
+    """As the index spells it; empty if it is several words."""
+    spreads: bool
+    holders: int
+    """Messages of the scope that hold it."""
+
+
+Numbers = dict[Found, Counter[int]]
+"""How often each term stands in which message."""
 
 
 def expression(terms: Sequence[str]) -> str:
@@ -40,6 +75,9 @@ def condition(where: Filter) -> tuple[str, list[object]]:
     if where.without_tools:
         parts.append(f"m.tool NOT IN ({','.join('?' * len(where.without_tools))})")
         values += where.without_tools
+    if where.without:
+        parts.append(f"m.id NOT IN ({','.join('?' * len(where.without))})")
+        values += where.without
     if where.since is not None:
         parts.append("m.time >= ?")
         values.append(where.since)

@@ -288,12 +288,12 @@ class MemoryStore(MemoryGraph):
         self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
     ) -> list[Hit]:
         kept = self._messages
-        around = self.texts(Filter(where.lines))
+        around = self.texts(Filter(where.lines, without=where.without))
         passing = {n for n in kept if self._passes_filter(n, kept[n], where)}
         placed = [
             [line.places[seq][0] for seq in sorted(line.places)] for line in self._lines.values()
         ]
-        return search(kept, placed, around, passing, (words, phrases))[:limit]
+        return search(kept, placed, around, passing, (words, phrases), where.without_tools)[:limit]
 
     def search_nodes(
         self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
@@ -319,6 +319,7 @@ class MemoryStore(MemoryGraph):
             and (not where.roles or kept.drafts[0].role in where.roles)
             and (not where.tool or where.tool in kept.drafts[-1].tool.split(" "))
             and kept.drafts[-1].tool not in where.without_tools
+            and number not in where.without
             and (where.since is None or kept.time >= where.since)
             and (where.until is None or kept.time <= where.until)
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from .memory_rows import Kept
-from .ranking import Row, bag_of, kind_of, ranked, scores, terms_in
+from .ranking import Row, bag_of, kind_of, ranked, relevant, scores, terms_in
 from .records import Hit
 
 __all__ = ["search"]
@@ -18,10 +18,12 @@ def search(
     texts: Iterable[tuple[int, int, str]],
     passing: AbstractSet[int],
     asked: tuple[Sequence[str], Sequence[str]],
+    without_tools: Sequence[str],
 ) -> list[Hit]:
     """The *passing* messages that hold, or stand around, the words and phrases that are *asked*, best first.
 
-    *lines*: the messages of each line, in order; *texts*: (message, version, text) of all that the lines hold.
+    *lines*: the messages of each line, in order; *texts*: (message, version, text) of all that the lines hold;
+    *without_tools*: their calls and results count for nothing.
     """
     bags: dict[int, str] = {}
     earlier: dict[tuple[int, int], str] = {}
@@ -34,7 +36,8 @@ def search(
     seen: set[int] = set()
     for line in lines:
         run = [number for number in line if number in bags.keys() - seen]
-        runs.append([_row(number, kept[number], number in passing) for number in run])
+        rows = [(_row(n, kept[n], n in passing), kept[n].drafts[-1].tool) for n in run]
+        runs.append(relevant(rows, without_tools))
         seen.update(run)
     kind = kind_of((row.role, row.length) for run in runs for row in run)
     found = scores(runs, terms_in(bags, *asked), kind, max(seen, default=0))

@@ -27,6 +27,7 @@ __all__ = [
     "bag_of",
     "kind_of",
     "ranked",
+    "relevant",
     "scores",
     "terms_in",
     "weight",
@@ -78,6 +79,21 @@ class Kind(NamedTuple):
     """Of a message, on average."""
     voice: float
     """By how much what a user says counts more."""
+
+
+def relevant(run: Iterable[tuple[Row, str]], without_tools: Sequence[str]) -> list[Row]:
+    """The rows of a run, with the names of their tools, but for calls of these tools and their results.
+
+    Some hosts name the tool in the call alone: what follows a call without a name is its result.
+    """
+    kept: list[Row] = []
+    inside = False
+    for row, tool in run:
+        if row.role != "tool" or tool:
+            inside = tool in without_tools
+        if not inside:
+            kept.append(row)
+    return kept
 
 
 def weight(messages: int, holding: int) -> float:

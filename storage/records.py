@@ -173,7 +173,9 @@ class Filter:
     since: float | None = None
     until: float | None = None
     without_tools: tuple[str, ...] = ()
-    """Leave out calls and results of these tools."""
+    """Leave out calls and results of these tools; what they say counts for nothing around them either."""
+    without: tuple[int, ...] = ()
+    """Leave out these messages, in the same way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 from lcm.storage import open_store
-from lcm.storage.ranking import Kind, Row, Term, kind_of, scores, weight
+from lcm.storage.ranking import Kind, Row, Term, kind_of, relevant, scores, weight
 from lcm.storage.records import Draft, Filter
 
 ALIKE = Kind(10.0, 1.0)
@@ -69,6 +69,22 @@ def test_a_question_as_long_as_a_message_goes_on_with_what_was_lately():
         terms = [Term(1.0, {100: 1, 590: 1}) for _ in range(count)]
         found = scores([run], terms, ALIKE, 600)
         assert (found[590] > found[100] * 1.01) is ahead
+
+
+def test_calls_of_own_tools_and_their_results_are_no_messages():
+    """Also a result that does not say whose it is, where it follows the call; others stay."""
+    run = [
+        (Row(1, "user", 10), ""),
+        (Row(2, "assistant", 10), "lcm_grep"),
+        (Row(3, "tool", 10), ""),
+        (Row(4, "tool", 10), ""),
+        (Row(5, "assistant", 10), "read_file"),
+        (Row(6, "tool", 10), ""),
+        (Row(7, "tool", 10), "lcm_grep"),
+        (Row(8, "user", 10), ""),
+    ]
+    assert [row.id for row in relevant(run, ["lcm_grep"])] == [1, 5, 6, 8]
+    assert len(relevant(run, [])) == 8
 
 
 def test_rare_words_weigh_more():
@@ -146,3 +162,13 @@ def test_a_session_among_others_is_ranked_alone(store):
     assert [mine.index(number) for number in found["mine"]] == [
         alone.index(number) for number in found["alone"]
     ]
+
+
+def test_a_message_that_is_left_out_says_nothing_about_those_around_it(store):
+    """``without``: neither it nor what stands beside it is found by its words."""
+    numbers = fill(store, ["rain", "the zebra port of staging", "wind", "zebra"])
+    asked = ["zebra", "port", "staging", "xylophone"]
+    found = {hit.message for hit in store.search(asked, [], Filter(), 9)}
+    assert {numbers[0], numbers[1], numbers[2]} <= found
+    where = Filter(without=(numbers[1],))
+    assert {hit.message for hit in store.search(asked, [], where, 9)} <= {numbers[2], numbers[3]}

@@ -480,6 +480,42 @@ def test_wrong_calls_are_answered(desk):
         assert "error" in json.loads(call(desk, name, args))
 
 
+@pytest.mark.parametrize("named", [True, False], ids=["named", "nameless"])
+def test_a_search_does_not_find_its_question(tmp_path, named):
+    """While the agent works, what the user asked last and what earlier searches said are no answers."""
+    store = open_store(tmp_path / "lcm.db")
+    session = store.open_session("s")
+    ledger = Ledger(store, session)
+    function = {
+        "name": "lcm_grep",
+        "arguments": '{"query": "Which port has the staging database?"}',
+    }
+    call_row = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "c", "type": "function", "function": function}],
+    }
+    told = "Which port has the staging database? None of staging is a port of a database."
+    rows = [
+        user("The staging database listens on port 5433."),
+        said("Noted."),
+        *(row for n in range(30) for row in (user(f"rain {n}"), said(f"wind {n}"))),
+        user("Which port has the staging database?"),
+        call_row,
+        {"role": "tool", "tool_call_id": "c", "content": told}
+        | ({"tool_name": "lcm_grep"} if named else {}),
+    ]
+    ledger.bind(rows)
+    desk = Desk(store, session, Settings())
+    answer = ask(desk, "lcm_grep", query="Which port has the staging database?")
+    assert rows[0]["content"] == answer["results"][0]["snippet"]
+    texts = [each["snippet"] for each in answer["results"]]
+    assert rows[-3]["content"] not in texts
+    assert told not in texts
+    assert hit(desk, "Which port has the staging database?", mode="exact")
+    store.close()
+
+
 def test_schemas_are_small_and_plain():
     """HOST-05: at most six tools, 1,200 tokens, no union types, required ones listed."""
     every = schemas(retrieval=True)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..dag.answering import Answerer
 from ..dag.settings import Settings
 from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
 from .answers import ToolError, page_of
 
-__all__ = ["Desk", "Found"]
+__all__ = ["Desk", "Found", "Voice"]
 
 #: Characters of a uid that are enough to name something.
 _SHORTEST = 6
@@ -31,6 +32,15 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Voice:
+    """Who answers questions in words of its own, and what it may not be told."""
+
+    answerer: Answerer | None = None
+    redact: Callable[[str], str] | None = None
+    """Takes secrets out of what it reads."""
+
+
+@dataclass(frozen=True, slots=True)
 class Desk:
     """One session and its store."""
 
@@ -39,6 +49,8 @@ class Desk:
     settings: Settings
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the engine adds to the status: window, budget, problems."""
+    voice: Callable[[], Voice] = Voice
+    """Who answers ``lcm_expand_query``; asked for when it is."""
 
     @property
     def page(self) -> int:

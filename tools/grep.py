@@ -19,7 +19,7 @@ from .patterns import Find, Stopwatch, exactly, mentions, pattern
 from .query import looks_like_a_pattern, terms_of, unspaced
 from .results import POOL, Ranking, note_on, results
 
-__all__ = ["MODES", "grep"]
+__all__ = ["MODES", "grep", "ranking_of"]
 
 MODES = ("auto", "exact", "regex", "fuzzy")
 #: Characters of a query that an answer repeats.
@@ -29,6 +29,7 @@ _ROLES = ("user", "assistant", "tool")
 _OWN_TOOLS = (
     "lcm_grep",
     "lcm_expand",
+    "lcm_expand_query",
     "lcm_describe",
     "lcm_status",
     "retrieve_conversation_history",
@@ -176,7 +177,12 @@ def _ranking(desk: Desk, text: str, mode: str, where: Filter) -> Ranking:
         return replace(found, find=find)
     if mode == "fuzzy":
         return _asking(_fuzzy, desk, text, where)
-    return _asking(_auto, desk, text, where)
+    return ranking_of(desk, text, where)
+
+
+def ranking_of(desk: Desk, question: str, where: Filter) -> Ranking:
+    """What mode ``auto`` finds."""
+    return _asking(_auto, desk, question, where)
 
 
 def _asking(
@@ -216,14 +222,31 @@ def _auto(desk: Desk, text: str, where: Filter) -> Ranking:
 
 
 def _ranked(desk: Desk, words: Sequence[str], phrases: Sequence[str], where: Filter) -> list[Hit]:
-    """Messages and nodes by BM25; calls of our own tools and their results only repeat others."""
+    """Messages and nodes by their words; calls of our own tools and their results only repeat others.
+
+    So does what the user said last: it is the question, and stands in the context word for word.
+    """
     others = where if where.tool else replace(where, without_tools=_OWN_TOOLS)
-    hits = _asked_for(desk.store.search, words, phrases, others, POOL)
+    asked = _newest(desk)
+    hits = _asked_for(desk.store.search, words, phrases, replace(others, without=asked), POOL)
+    if not hits and asked:
+        hits = _asked_for(desk.store.search, words, phrases, others, POOL)
     if not (where.roles or where.tool or where.since or where.until):
         lines = None if where.lines is None else desk.lineage
         nodes = _asked_for(desk.store.search_nodes, words, phrases, Filter(lines=lines), 10)
         hits += [Hit(hit.score * _NODE_WEIGHT, node=hit.node) for hit in nodes]
     return sorted(hits, key=lambda hit: -hit.score)
+
+
+def _newest(desk: Desk) -> tuple[int, ...]:
+    """The user message of the turn that is going on."""
+    last = desk.store.tail(desk.session.line, 1)
+    if not last or (
+        last[0].role == "assistant" and not desk.store.read([(last[0].id, 0)])[0].tool
+    ):  # nothing is going on
+        return ()
+    turn = desk.store.turns(desk.session.line, last[0].turn, last[0].turn)
+    return tuple(entry.id for entry in turn[:1] if entry.role == "user")
 
 
 _Find = Callable[[Sequence[str], Sequence[str], Filter, int], Sequence[Hit]]

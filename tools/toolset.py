@@ -16,6 +16,7 @@ from .answers import ToolError, to_json
 from .describe import describe
 from .desk import Desk
 from .expand import DETAILS, expand, retrieve
+from .expand_query import expand_query
 from .grep import MODES, grep
 from .status import status
 
@@ -71,6 +72,19 @@ _SCHEMAS = [
         cursor=_TEXT | {"description": "From the answer before: the next page."},
     ),
     _schema(
+        "lcm_expand_query",
+        "Answer a question from what was said: finds the passages, or reads those you name, has a model read them, and"
+        " cites their uids. For what several messages say together; lcm_grep is cheaper for one fact.",
+        ["question"],
+        question=_TEXT,
+        uids={
+            "type": "array",
+            "items": _TEXT,
+            "description": "Messages or summary blocks to read.",
+        },
+        budget_tokens=_NUMBER | {"description": "Tokens of passages, 4000 by default."},
+    ),
+    _schema(
         "lcm_describe",
         "What a summary block is made of: its texts by size, hints, sources. Without uid: the outline of all of it.",
         [],
@@ -115,6 +129,10 @@ def _expand(desk: Desk, args: Mapping[str, Any]) -> dict[str, Any]:
     return expand(desk, args.get("uid"), args.get("detail"), args.get("cursor"))
 
 
+def _expand_query(desk: Desk, args: Mapping[str, Any]) -> dict[str, Any]:
+    return expand_query(desk, **args)
+
+
 def _describe(desk: Desk, args: Mapping[str, Any]) -> dict[str, Any]:
     return describe(desk, args.get("uid"), args.get("depth"), args.get("cursor"))
 
@@ -132,6 +150,7 @@ def _retrieve(desk: Desk, args: Mapping[str, Any]) -> dict[str, Any]:
 _HANDLERS: dict[str, _Handler] = {
     "lcm_grep": _grep,
     "lcm_expand": _expand,
+    "lcm_expand_query": _expand_query,
     "lcm_describe": _describe,
     "lcm_status": _status,
     "retrieve_conversation_history": _retrieve,
@@ -203,7 +222,7 @@ def _bound(name: str, value: Any) -> None:
     Raises:
         ToolError: it is.
     """
-    most = _LONGEST_QUERY if name == "query" else _LONGEST
+    most = _LONGEST_QUERY if name in ("query", "question") else _LONGEST
     try:
         length = len(value if isinstance(value, str) else str(value))
     except ValueError:  # a number of so many digits that Python does not write it

@@ -159,7 +159,7 @@ def test_what_is_too_long_is_said_at_once(make, value):
     """UX-03: each argument of each tool: an answer that fits a page, in no time, and no fault of ours."""
     engine = make()
     engine.ingest(talk(3))
-    needed = {"query": "x", "uid": "1a2b3c4d", "start_turn": 1, "end_turn": 2}
+    needed = {"query": "x", "question": "x", "uid": "1a2b3c4d", "start_turn": 1, "end_turn": 2}
     begun = time.monotonic()
     for schema in engine.get_tool_schemas():
         parameters = schema["parameters"]

@@ -1,0 +1,204 @@
+"""Where in the log an answer must be: places in which most of what is asked for comes together.
+
+A place is a run of neighbouring numbers, which are neighbours in a conversation unless several are
+held at once. Those that have the most to say are looked at closely, with what stands around them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from heapq import nlargest
+from itertools import chain
+
+from . import ranking
+from .fts_terms import NUMBERS, Found, Numbers, Scope, condition
+from .records import Filter
+
+__all__ = ["passing", "ranked"]
+
+#: Neighbouring numbers that are one place, and how many places are looked at closely.
+_PLACE, _PLACES = 8, 24
+_CHUNK = 500
+#: Messages with which a close look is content.
+_FEW = 10
+
+
+def ranked(
+    sql: sqlite3.Connection,
+    terms: Sequence[Found],
+    numbers: Numbers,
+    scope: Scope,
+    wanted: tuple[Filter, int],
+) -> dict[int, float]:
+    """What messages are worth: those of the likeliest places exactly, and then others up to the limit."""
+    where, limit = wanted
+    likely = _likely(numbers, _kept(sql, numbers, where), terms, scope)
+    runs: list[list[ranking.Row]] = []
+    for start in range(0, max(len(likely), 1), _PLACES):
+        runs += _runs(sql, _spans(likely[start : start + _PLACES], scope), where)
+        if _holding(runs, numbers) >= _FEW:
+            break
+    counts = _filled(sql, numbers, terms, runs)
+    weighed = [
+        ranking.Term(ranking.weight(scope.messages, term.holders), counts[term], term.spreads)
+        for term in terms
+    ]
+    kind = ranking.kind_of((row.role, row.length) for run in runs for row in run)
+    found = ranking.scores(runs, weighed, kind, scope.high)
+    if len(found) < limit and len(likely) > _PLACES:
+        least = min(found.values(), default=1.0)
+        seen = {row.id for run in runs for row in run}
+        further = _further(sql, set(likely), weighed, where, least)
+        found |= {number: worth for number, worth in further.items() if number not in seen}
+    return found
+
+
+def _holding(runs: Sequence[Sequence[ranking.Row]], numbers: Numbers) -> int:
+    """How many messages hold any of the terms, of those that may be returned."""
+    return sum(
+        row.found and any(row.id in counts for counts in numbers.values())
+        for run in runs
+        for row in run
+    )
+
+
+def _kept(sql: sqlite3.Connection, numbers: Numbers, where: Filter) -> set[int] | None:
+    """Those that the search may return, where it may not return all of its scope."""
+    if not (where.roles or where.tool or where.since is not None or where.until is not None):
+        return None
+    return passing(sql, sorted(set().union(*numbers.values())), replace(where, lines=None))
+
+
+def passing(sql: sqlite3.Connection, every: Sequence[int], where: Filter) -> set[int]:
+    """Those of these messages that *where* lets pass."""
+    clause, values = condition(where)
+    found: set[int] = set()
+    for start in range(0, len(every), _CHUNK):
+        part = every[start : start + _CHUNK]
+        query = f"SELECT m.id FROM messages m WHERE m.id IN ({','.join('?' * len(part))}){clause}"
+        found.update(chain.from_iterable(sql.execute(query, [*part, *values])))
+    return found
+
+
+def _likely(
+    numbers: Numbers,
+    kept: set[int] | None,
+    terms: Sequence[Found],
+    scope: Scope,
+) -> list[int]:
+    """Places, that is runs of ``_PLACE`` numbers, the one with the most to say first."""
+    worth: dict[int, float] = defaultdict(float)
+    for term in terms:
+        of_term = numbers[term].keys() if kept is None else numbers[term].keys() & kept
+        gain = ranking.weight(scope.messages, term.holders)
+        for place in {number // _PLACE for number in of_term}:
+            worth[place] += gain
+    likely = nlargest(4 * _PLACES, worth, key=lambda place: (worth[place], place))
+    around = {
+        place: worth[place] + (worth.get(place - 1, 0.0) + worth.get(place + 1, 0.0)) / 2
+        for place in likely
+    }
+    return sorted(likely, key=lambda place: (-around[place], -place))
+
+
+def _spans(places: Sequence[int], scope: Scope) -> list[tuple[int, int]]:
+    """What is looked at closely: runs of numbers, as (first, last)."""
+    if scope.messages <= _PLACE * _PLACES and scope.members is None:
+        return [(scope.low, scope.high)]
+    return _joined(
+        (place * _PLACE - ranking.REACH, (place + 1) * _PLACE + ranking.REACH - 1)
+        for place in sorted(places)
+    )
+
+
+def _further(
+    sql: sqlite3.Connection,
+    places: set[int],
+    terms: Sequence[ranking.Term],
+    where: Filter,
+    most: float,
+) -> dict[int, float]:
+    """Messages of places that were not looked at closely, by the words that they hold: for further pages."""
+    worth: dict[int, float] = defaultdict(float)
+    for term in terms:
+        for number in term.counts:
+            if number // _PLACE in places:
+                worth[number] += term.weight
+    top = max(worth.values(), default=1.0)
+    kept = passing(sql, list(worth), where)
+    return {number: most * worth[number] / top for number in kept - _answers(sql, kept, where)}
+
+
+def _answers(sql: sqlite3.Connection, numbers: AbstractSet[int], where: Filter) -> set[int]:
+    """Those that are results of the tools that *where* leaves out, by the call before them."""
+    if not where.without_tools:
+        return set()
+    called = (
+        "SELECT p.tool FROM entries e JOIN entries q ON q.line = e.line AND q.seq < e.seq"
+        " JOIN messages p ON p.id = q.message WHERE e.message = ? AND (p.role <> 'tool' OR p.tool <> '')"
+        " ORDER BY q.seq DESC LIMIT 1"
+    )
+    results = passing(sql, sorted(numbers), Filter(roles=("tool",)))
+    return {
+        number
+        for number in results
+        if (row := sql.execute(called, [number]).fetchone()) and row[0] in where.without_tools
+    }
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for low, high in spans:
+        if joined and low <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], high)
+        else:
+            joined.append((low, high))
+    return joined
+
+
+def _runs(
+    sql: sqlite3.Connection, spans: Sequence[tuple[int, int]], where: Filter
+) -> list[list[ranking.Row]]:
+    """The messages of *spans*, in the order of their lines; those aside that count for nothing."""
+    kept, values = condition(replace(where, lines=None, without_tools=(), without=()))
+    there, more = condition(Filter(without=where.without))
+    if where.lines is not None:
+        there += f" AND +e.line IN ({','.join('?' * len(where.lines))})"
+        more += where.lines
+    query = (
+        f"SELECT e.line, e.message, m.role, m.tokens, 1{kept}, m.tool"
+        " FROM entries e INDEXED BY entries_by_message JOIN messages m ON m.id = e.message"
+        f" WHERE e.message BETWEEN ? AND ?{there} ORDER BY e.line, e.seq"
+    )
+    runs: dict[tuple[int, int], list[tuple[ranking.Row, str]]] = defaultdict(list)
+    seen: set[int] = set()
+    for low, high in spans:
+        for line, number, role, length, passes, tool in sql.execute(
+            query, [*values, low, high, *more]
+        ):
+            if number not in seen:  # a branch has its parent's
+                seen.add(number)
+                row = ranking.Row(number, role, length, bool(passes))
+                runs[low, line].append((row, tool))
+    return [ranking.relevant(run, where.without_tools) for run in runs.values()]
+
+
+def _filled(
+    sql: sqlite3.Connection,
+    numbers: Numbers,
+    terms: Sequence[Found],
+    runs: Sequence[Sequence[ranking.Row]],
+) -> Numbers:
+    """With the words that are too common to be read everywhere, where the others come together."""
+    found = dict(numbers)
+    for term in terms:
+        if term.holders and not numbers[term]:
+            found[term] = Counter()
+            for run in filter(None, runs):
+                span = min(row.id for row in run), max(row.id for row in run)
+                found[term].update(chain.from_iterable(sql.execute(NUMBERS, [term.text, *span])))
+    return found
