@@ -158,9 +158,8 @@ def _node(store: Store, asked: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _messages(store: Store, asked: Mapping[str, str]) -> dict[str, Any]:
-    first, last = _number(asked, "first"), _number(asked, "last")
-    entries = store.entries(_session(store, asked).line)[first : min(last + 1, first + pieces.MOST)]
-    return {"messages": pieces.versions(store, entries)}
+    ends = asked.get("first", ""), asked.get("last", "")
+    return {"messages": pieces.messages(store, _session(store, asked), *ends)}
 
 
 def _search(store: Store, asked: Mapping[str, str]) -> dict[str, Any]:

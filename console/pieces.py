@@ -18,7 +18,7 @@ from ..tools.describe import stamp
 from .show import words
 from .writing import numbers_of, read_whole
 
-__all__ = ["MOST", "batches", "node", "nodes", "versions"]
+__all__ = ["MOST", "batches", "messages", "node", "nodes", "versions"]
 
 #: Messages of one answer.
 MOST: Final = 100
@@ -38,8 +38,9 @@ def node(store: Store, session: Session, uid: str) -> dict[str, Any]:
 
 
 def nodes(store: Store, session: Session, found: Sequence[Node]) -> list[dict[str, Any]]:
-    """Summaries, with what each is made of: other summaries, and places in the row of messages."""
-    places = _places(store, session)
+    """Summaries, with the other summaries and the messages that each is made of."""
+    wanted = [s.message for each in found for s in each.sources if s.message is not None]
+    uids = {entry.id: entry.uid for entry in store.placed(session.line, wanted)}
     return [
         {
             "uid": each.uid,
@@ -47,19 +48,29 @@ def nodes(store: Store, session: Session, found: Sequence[Node]) -> list[dict[st
             "sufficient": each.sufficient,
             "hints": list(each.hints),
             "degraded": each.degraded,
-            "sources": [
-                [source.node, source.level]
-                if source.node
-                else [places.get(source.message or 0, -1), source.version]
+            "nodes": [source.node for source in each.sources if source.node],
+            "messages": [
+                [uids[source.message], source.version]
                 for source in each.sources
+                if source.message in uids
             ],
         }
         for each in found
     ]
 
 
-def _places(store: Store, session: Session) -> dict[int, int]:
-    return {entry.id: place for place, entry in enumerate(store.entries(session.line))}
+def messages(store: Store, session: Session, first: str, last: str) -> list[dict[str, Any]]:
+    """The messages from one to another of these uids, at most :data:`MOST` of them.
+
+    Raises:
+        ToolError: there is none of that uid in the session.
+    """
+    numbers = store.known([first, last])
+    places = {e.id: e.seq for e in store.placed(session.line, set(numbers.values()))}
+    if first not in numbers or last not in numbers or len(places) < len(set(numbers.values())):
+        raise ToolError("There is no such message in this session.", "The page may be out of date.")
+    between = [places[numbers[name]] for name in (first, last)]
+    return versions(store, store.entries(session.line, first=between[0], last=between[1])[:MOST])
 
 
 def versions(store: Store, entries: Sequence[Entry]) -> list[dict[str, Any]]:

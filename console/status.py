@@ -11,6 +11,7 @@ from ..storage.records import Session
 from ..tools.desk import Desk
 from ..tools.status import of_store, warning
 from ..tools.status import status as tool_status
+from .present import present
 from .screen import grid, many
 from .verb import Answer, Call, Verb
 
@@ -65,6 +66,9 @@ def gather(
         "session": session.name if session else None,
         "note": "" if session else no_session(store),
         "conversation": None,
+        "list": None,
+        "saved_tokens": None,
+        "requests": None,
         "store": None,
     }
     if store is not None:
@@ -77,7 +81,42 @@ def gather(
         }
         if session is not None:
             answer["conversation"] = tool_status(Desk(store, session, Settings()))
+            answer |= _of_list(store, session)
+            _fill(answer["context"], answer["requests"])
     return answer
+
+
+_SUMS: Final = ("requests", "prompt_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
+def _of_list(store: Store, session: Session) -> dict[str, Any]:
+    """What stands in the list, what was taken out of it, and what the engine noted of its requests."""
+    here = present(store, session)
+    family = [each.name for each in store.sessions() if each.line == session.line]
+    noted = [found for name in family if isinstance(found := store.recall(name, "requests"), dict)]
+    return {
+        "list": {
+            "tokens": here.tokens,
+            "summaries": len(here.blocks),
+            "summarised": here.frame.messages if here.frame else 0,
+            "messages": len(here.behind),
+        },
+        "saved_tokens": sum(done.tokens_before - done.tokens_after for done in here.passes),
+        "requests": {
+            **(noted[-1] if noted else {}),
+            **{name: sum(_whole(each.get(name)) for each in noted) for name in _SUMS},
+        },
+    }
+
+
+def _whole(value: Any) -> int:
+    return value if type(value) is int else 0
+
+
+def _fill(context: dict[str, Any], noted: Mapping[str, Any]) -> None:
+    """What the process that asks does not know of the context, as the agent's noted it at its last turn."""
+    if context["last_prompt_tokens"] is None and context["window"] is None:
+        context |= {name: _whole(noted.get(name)) or None for name in context}
 
 
 def _warnings(facts: Mapping[str, Any]) -> list[str]:
@@ -163,6 +202,7 @@ def _conversation(data: Mapping[str, Any]) -> list[tuple[str, str]]:
         [f"{many(kept['earlier_versions'], 'earlier version')}"] if kept["earlier_versions"] else []
     )
     rows.append(("messages", ", ".join([f"{kept['messages']:,}", *more])))
+    rows.append(("in the list", _list(data["list"])))
     rows.append(("summaries", _summaries(kept)))
     if ahead := kept.get("ahead"):
         rows.append(("prepared", _ahead(ahead)))
@@ -170,7 +210,32 @@ def _conversation(data: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("compactions", f"{kept['compactions']:,}, the last at {last['time']}"))
         saved = f"{last['tokens_before']:,} -> {last['tokens_after']:,} tokens"
         rows.append(("", f"{saved}, {last['rows_before']:,} -> {last['rows_after']:,} rows"))
+        rows.append(
+            ("saved", f"{many(data['saved_tokens'], 'token')} taken out of the list so far")
+        )
+    rows += _cache(data["requests"])
     return [*rows, *_calls(kept.get("model_calls"))]
+
+
+def _list(shown: Mapping[str, Any]) -> str:
+    """What the context holds, system prompt and tools aside."""
+    parts = []
+    if count := shown["summaries"]:
+        noun = "summary" if count == 1 else "summaries"
+        parts.append(f"{count:,} {noun} of {many(shown['summarised'], 'message')}")
+    parts.append(f"{many(shown['messages'], 'message')} word for word")
+    return f"about {many(shown['tokens'], 'token')}: {', '.join(parts)}"
+
+
+def _cache(requests: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How much of what was sent the provider had in its cache, by its own count."""
+    if not requests["prompt_tokens"]:
+        return []
+    share = requests["cache_read_tokens"] / requests["prompt_tokens"]
+    of = f"{many(requests['prompt_tokens'], 'token')} in {many(requests['requests'], 'request')}"
+    if not requests["cache_read_tokens"]:
+        return [("cache", f"the provider reports none of {of} from its cache")]
+    return [("cache", f"{share:.0%} of {of} came from the provider's cache")]
 
 
 def _calls(spent: Mapping[str, Any] | None) -> list[tuple[str, str]]:

@@ -26,6 +26,8 @@ __all__ = ["DEPTH", "VERB", "gather", "view"]
 #: Levels of nodes that are shown unless asked otherwise.
 DEPTH: Final = 3
 _MOST_DEPTH: Final = 99
+#: Summaries under no other that are shown unless all are asked for.
+_NEWEST: Final = 50
 _PREVIEW: Final = 200
 _SHORT: Final = 8
 
@@ -104,13 +106,16 @@ class _Show:
         ]
 
 
-def view(data: Mapping[str, Any]) -> RenderableType:
-    """The tree."""
+def view(data: Mapping[str, Any], *, everything: bool = True) -> RenderableType:
+    """The tree; without *everything* the newest of very many summaries that are under no other."""
     from rich.text import Text
     from rich.tree import Tree
 
     tree = Tree(Text(f"session {flat(data['session'])}", style="bold"), guide_style="dim")
-    _grow(tree, data["nodes"])
+    first = 0 if everything else max(len(data["nodes"]) - _NEWEST, 0)
+    if first:
+        tree.add(Text(f"{first:,} older summaries, and what is under them: --all", style="dim"))
+    _grow(tree, data["nodes"][first:])
     rest = data["verbatim"]
     what = "verbatim" if data["nodes"] else "nothing compacted yet"
     tree.add(Text(f"{what}: {many(rest['messages'], 'message')}, {many(rest['tokens'], 'token')}"))
@@ -152,7 +157,7 @@ def run(call: Call) -> Answer:
         return Answer({"session": None, "note": said}, shown=[said])
     asked = {name: call.options[name] for name in ("depth", "messages")}
     data = gather(call.open(), session, **asked)
-    return Answer(data, shown=[view(data)])
+    return Answer(data, shown=[view(data, everything=bool(call.options.get("all")))])
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -164,6 +169,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=DEPTH,
         metavar="N",
         help=f"levels to show (default: {DEPTH})",
+    )
+    parser.add_argument(
+        "--all",
+        dest="lcm_all",
+        action="store_true",
+        help=f"not only the {_NEWEST} newest at the top",
     )
     parser.add_argument(
         "--messages",

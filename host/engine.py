@@ -28,6 +28,7 @@ from .prune import pruned
 from .questions import Cooldown, cooldown_of, has_content, is_over, status_line
 from .requests import Requests, select
 from .surface import COUNTERS, START, THRESHOLD, called, whole
+from .vitals import Vitals
 
 if TYPE_CHECKING:
     from ..dag.ingest import IngestReport
@@ -75,8 +76,7 @@ class LCMEngine(ContextEngine):
         self._session_id = ""
         self._family: Family | None = None
         self._blocked_at = self._list_tokens = self._asked_at = self._prune_from = 0
-        self._breakers = Breakers()
-        self._meter = Meter()
+        self._breakers, self._meter, self._vitals = Breakers(), Meter(), Vitals()
         self._judged: dict[str, tuple[int, ...] | None] = {}
         self._requests = Requests()
         self._told = Told()
@@ -228,6 +228,7 @@ class LCMEngine(ContextEngine):
         """A turn ended (newer hosts)."""
         with self._failures.kept("on_turn_complete"):
             self._attachment.ingest(messages, self._session_id)
+            self._vitals.settle(self)
             if order := order_for(self):
                 self._ahead.submit(order)
 
@@ -268,6 +269,7 @@ class LCMEngine(ContextEngine):
             setattr(self, f"last_{name}", whole((usage or {}).get(name)))
             self.last_real_prompt_tokens = self.last_prompt_tokens
         self._requests.answered(whole(usage.get("prompt_tokens")) if usage else 0)
+        self._vitals.note(self._session_id, usage)
 
     def note_usage_less_response(self, *args: Any, **kwargs: Any) -> None:
         """The provider sent no usage."""

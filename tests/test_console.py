@@ -23,7 +23,7 @@ from lcm.storage import open_store
 from lcm.storage.records import Pass
 
 ROOT = Path(__file__).resolve().parent.parent
-VERBS = (["status"], ["search", "harbour"], ["tree"], ["verify"])
+VERBS = (["status"], ["why"], ["search", "harbour"], ["tree"], ["verify"])
 
 
 def fill(path, name="first", *, turns=30):

@@ -14,7 +14,7 @@ const asking = (ask, live) => ({
   sessions: () => ask('sessions', {}),
   chart: (session, known) => ask('chart', { session, ...known }),
   node: (session, uid) => ask('node', { session, uid }),
-  messages: (session, first, last) => ask('messages', { session, first, last }),
+  messages: ({ session, messages: { uid } }, first, last) => ask('messages', { session, first: uid[first], last: uid[last] }),
   search: (session, query, mode) => ask('search', { session, query, mode }),
 });
 

@@ -57,8 +57,7 @@ class Panel {
       make('summary', {}, `in ${count(Number(level), 'token')} at the most${Number(level) === node.shown_at ? ' (shown now)' : ''}`
         + `${Number(level) === found.sufficient ? ' (suffices)' : ''}`), make('pre', {}, text)));
     const over = graph.over(node);
-    const below = found.sources.filter(([name]) => typeof name === 'string')
-      .map(([uid]) => this.page.things.get(uid)).filter(Boolean);
+    const below = found.nodes.map((uid) => this.page.things.get(uid)).filter(Boolean);
     return [
       make('p', { class: 'dim' }, `Made ${node.made}${found.degraded ? `; ${found.degraded}` : ''}`),
       ...(over ? [make('p', {}, 'Under ', this.link(over, `${over.uid.slice(0, 8)} ${over.topic}`))] : []),
@@ -67,40 +66,46 @@ class Panel {
         make('button', { type: 'button', class: 'plain', onclick: () => this.page.find(hint) }, hint))))] : []),
       ...(below.length ? [make('h3', {}, 'Made of'), make('ul', {}, ...below.map((each) => make('li', {},
         this.link(each, `${each.uid.slice(0, 8)} ${turnsOf(each.turns)}: ${each.topic}`))))] : []),
-      make('h3', {}, 'Word for word'), ...await this.verbatim(await this.leaves(found)),
+      make('h3', {}, 'Word for word'), ...await this.verbatim(this.leaves(found), node.messages),
     ];
   }
 
-  /* The messages under a summary, at any depth: [place, version]. */
-  async leaves(found) {
-    const { origin, chart } = this.page;
-    const parts = await Promise.all(found.sources.map(async ([name, version]) => (typeof name === 'string'
-      ? this.leaves(await origin.node(chart.session, name)) : [[name, version]])));
-    return parts.flat();
+  /* The messages under a summary, at any depth, one after another as they are wanted: [place, version]. */
+  async* leaves(found) {
+    const { origin, chart, things } = this.page;
+    const parts = [...found.nodes.map((uid) => ({ uid, at: things.has(uid) ? things.get(uid).span[0] : 0 })),
+      ...found.messages.filter(([uid]) => things.has(uid)).map(([uid, version]) => ({ version, at: things.get(uid).index }))];
+    for (const part of parts.sort((one, other) => one.at - other.at)) {
+      if (part.uid) yield* this.leaves(await origin.node(chart.session, part.uid)); else yield [part.at, part.version];
+    }
   }
 
-  async verbatim(leaves, from = 0) {
-    const shown = await this.articles(leaves.slice(from, from + 20));
-    const left = leaves.length - from - 20;
-    if (left <= 0) return shown;
-    const more = make('button', { type: 'button', onclick: async () => more.replaceWith(...await this.verbatim(leaves, from + 20)) },
-      `${count(left, 'message')} more`);
+  async verbatim(leaves, left) {
+    const some = [];
+    while (some.length < 20) {
+      const { value, done } = await leaves.next();
+      if (done) return this.articles(some);
+      some.push(value);
+    }
+    const shown = await this.articles(some);
+    if (left <= some.length) return shown;
+    const more = make('button', { type: 'button', onclick: async () => more.replaceWith(...await this.verbatim(leaves, left - some.length)) },
+      `${count(left - some.length, 'message')} more`);
     return [...shown, more];
   }
 
   async articles(leaves) {
     const { origin, chart, graph } = this.page;
-    const here = leaves.filter(([place]) => place >= 0);
-    if (!here.length) return [];
-    const places = here.map(([place]) => place);
+    if (!leaves.length) return [];
+    const places = leaves.map(([place]) => place);
     const [first, last] = [Math.min(...places), Math.max(...places)];
     const answers = new Map();
     for (let at = first; at <= last; at += PART) {
       if (!places.some((place) => place >= at && place < at + PART)) continue;
-      const { messages } = await origin.messages(chart.session, at, Math.min(at + PART - 1, last));
+      const { messages } = await origin.messages(chart, at, Math.min(at + PART - 1, last));
       messages.forEach((each, n) => answers.set(at + n, each));
     }
-    return here.map(([place, version]) => this.article(place, version, answers.get(place), graph.hits));
+    return leaves.map(([place, version]) => this.article(place, version, answers.get(place), graph.hits));
   }
 
   article(place, version, message, hits) {

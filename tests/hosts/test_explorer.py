@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import subprocess
 
@@ -154,3 +155,18 @@ def test_without_its_place_in_plugins_enabled_there_is_no_tab(home):
     found = home.drive("dashboard", {"paths": ["/api/plugins/lcm/ask/chart"]})
     assert found["plugin"] is None
     assert found["answers"][0][0] == 404
+
+
+def test_the_status_knows_what_the_agent_measured(home):
+    """`hermes lcm status` is another process than the agent, and still says how large its requests are."""
+    assert home.hermes("chat", "-Q", "-q", TURNS[0].user).returncode == 0
+    done = home.hermes("lcm", "status", "--json")
+    found = json.loads(done.stdout[done.stdout.index("{") :])
+    assert found["engine"]["active"]
+    assert found["context"]["window"] == 65536
+    assert found["requests"]["requests"] == 1
+    assert found["context"]["last_prompt_tokens"] == found["requests"]["prompt_tokens"] > 0
+    assert found["list"]["messages"] == 2
+    why = home.hermes("lcm", "why")
+    assert why.returncode == 0
+    assert "in 2 rows" in why.stdout

@@ -6,6 +6,7 @@ import time
 
 from lcm.dag.compact import PassRequest, compact
 from lcm.dag.ingest import Ledger
+from lcm.dag.nodes import frame_of
 from lcm.dag.settings import Settings
 from lcm.storage import open_store
 from lcm.storage.canon import digest, encode
@@ -52,6 +53,7 @@ def long(path, messages=20_000, each=20):
     """A conversation of so many messages under leaves of *each*, and those under nodes of ten."""
     store = open_store(path)
     line = store.open_session("long").line
+    top = []
     with store.writing():
         entries = store.append(line, [(_draft(n), n // 2 + 1) for n in range(messages)])
         leaves = []
@@ -67,7 +69,12 @@ def long(path, messages=20_000, each=20):
                 next(e for e in entries if e.seq == s)
                 for s in (part[0].first_seq, part[-1].last_seq)
             ]
-            store.put_node(_node(10_000 + at, line, ends, sources, 1, 10 * each))
+            top.append(_node(10_000 + at, line, ends, sources, 1, 10 * each))
+            store.put_node(top[-1])
+        frame = frame_of(line, [(node, 50) for node in top], [])
+        store.put_node(frame)
+        counts = (messages * 40, messages, messages, len(top))
+        store.record_pass(Pass(2e9, "long", *counts, frame.uid, {"end": entries[-1].seq}))
     store.close()
     return len(leaves)
 
