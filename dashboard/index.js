@@ -7,6 +7,15 @@
   const { useEffect, useRef, useState } = SDK.hooks;
   const API = '/api/plugins/lcm';
 
+  /* The frame is light or dark as the dashboard is, whatever the system's choice. */
+  const scheme = () => {
+    const pen = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d');
+    pen.fillStyle = getComputedStyle(document.body).color; // in whatever form a theme gives it
+    pen.fillRect(0, 0, 1, 1);
+    const [red, green, blue] = pen.getImageData(0, 0, 1, 1).data;
+    return 0.299 * red + 0.587 * green + 0.114 * blue > 128 ? 'dark' : 'light';
+  };
+
   const Explorer = () => {
     const frame = useRef(null);
     const [page, setPage] = useState('');
@@ -17,7 +26,7 @@
       const answer = async (event) => {
         const asked = event.data;
         if (!frame.current || event.source !== frame.current.contentWindow || !asked || typeof asked.lcm !== 'string') return;
-        const said = { id: asked.id };
+        const said = { id: asked.id, scheme: scheme() };
         try {
           const query = new URLSearchParams(asked.parameters);
           said.answer = await SDK.fetchJSON(`${API}/ask/${encodeURIComponent(asked.lcm)}?${query}`);

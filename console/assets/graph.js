@@ -57,6 +57,7 @@ class Graph {
     const first = this.fresh || !this.chart || !this.chart.count;
     this.fresh = false;
     this.chart = chart;
+    this.colour = colours();
     this.lanes = lanesOf(chart.nodes);
     this.lifted = new Set(chart.present.lifted);
     this.most = Math.log2(1 + chart.messages.tokens.reduce((a, b) => Math.max(a, b), 1));

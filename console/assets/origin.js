@@ -33,6 +33,7 @@ const fromFrame = () => {
     if (event.source !== window.parent || !event.data || !waiting.has(event.data.id)) return;
     const [done, failed] = waiting.get(event.data.id);
     waiting.delete(event.data.id);
+    if (event.data.scheme) document.documentElement.dataset.scheme = event.data.scheme;
     if (event.data.error) failed(new Error(event.data.error)); else done(event.data.answer);
   });
   return asking((name, parameters) => new Promise((done, failed) => {

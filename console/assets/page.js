@@ -161,4 +161,5 @@ class Page {
 
 const kept = embedded('chart');
 const page = new Page(kept ? fromFile(kept) : window.parent !== window ? fromFrame() : fromServer());
+$('said').textContent = 'Reading the conversation…';
 page.start().catch((error) => { $('state').textContent = error.message; });

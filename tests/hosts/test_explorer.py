@@ -115,6 +115,9 @@ def test_the_dashboard_has_the_explorer_as_a_tab(home, browser, user_interface):
         seen = browser(f"{url}/lcm", ready="document.querySelector('iframe[title^=lcm]') !== null")
         frame = next(each for each in seen.page.frames if each != seen.page.main_frame)
         frame.wait_for_selector("#state:has-text('2 messages')")
+        assert (
+            frame.evaluate("document.documentElement.dataset.scheme") == "dark"
+        )  # as the dashboard is
         frame.fill("#query", "day")
         frame.locator("#search button").click()
         frame.wait_for_selector("#list li")
