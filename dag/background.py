@@ -1,16 +1,14 @@
 """Makes ahead what the next pass will need, between two turns. It makes no pass, and touches no list.
 
-Nodes are found by their sources and sizes. So preparing a pass means: plan as it will, and make the
-leaves that every later cut makes alike, and the nodes over those. What was extracted because a
-summariser failed is made again; the new node stands in place of the old one as soon as a pass
-rewrites the block anyway.
+Nodes are found by their sources and sizes. So preparing a pass means: tell where it will cut, and
+make the leaves in front of that, and the nodes over those. What was extracted because a summariser
+failed is made again; the next pass shows the new node in the place of the old one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 from ..storage.canon import decode
 from ..storage.protocol import Store
@@ -21,8 +19,9 @@ from .ingest import Binding
 from .maker import Maker
 from .nodes import Item
 from .passes import PassRequest, budget_of
+from .planner import Cut, cut_to_come
 from .replies import Reply
-from .scene import scene_of, size_of
+from .scene import scene_of, size_of, speaks
 from .source_text import source_text
 from .sources import Plan, Sources
 from .states import updated
@@ -34,6 +33,10 @@ __all__ = ["Prepared", "Task", "is_due", "prepare"]
 
 #: Degraded nodes that are looked at after one turn.
 _LOOKED_AT = 16
+#: So many of the last leaves of a list may grow when more messages follow.
+_OPEN_LEAVES = 2
+#: Part of a leaf from which on one is made of what stands behind a leaf that is there.
+_LITTLE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +146,29 @@ class _Job:
             blocks.condense(settings.condense_fanin)
         blocks.condense(settings.condense_fanin)
 
-    def _due(self) -> Iterator[list[Item]]:
-        """The sources of the leaves that a pass will want as soon as the list is at the threshold."""
+    def _due(self) -> Sequence[list[Item]]:
+        """The sources of the leaves that a pass will want as soon as the list is at the threshold.
+
+        Those that are there, and more of them: up to where the tail will begin, if that stands in the
+        list yet, else those that are full. What is little waits for the pass after it.
+        """
         request = self._task.request
         budget = budget_of(request, self._before)
         to_come = max(request.threshold_tokens - self._measured, 0)
-        before = [0, *accumulate(self._scene.tokens)]
-        for group in self._sources.settled(budget.leaf):
-            if before[-1] - before[self._sources.behind(group)] < budget.tail - to_come:
-                return
-            yield group
+        live = self._scene.live
+        rows = [each.row for each in live]
+        place = cut_to_come(
+            rows, self._scene.tokens, budget, to_come, lambda at: speaks(self._store, live[at])
+        )
+        groups = self._sources.plan(Cut(place), budget.leaf).groups
+        made = [*self.maker.there(groups), False].index(False)
+        if to_come >= budget.tail:
+            return groups[: max(made, len(groups) - _OPEN_LEAVES)]
+        little = (
+            made == len(groups) - 1
+            and sum(item.tokens for item in groups[-1]) < budget.leaf // _LITTLE
+        )
+        return groups[:made] if made and little else groups
 
     # what was extracted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .condense import CROWDED, next_runs
+from .condense import crowded, next_runs
 from .maker import Maker
 from .nodes import Item
 from .sources import Plan, Sources
@@ -29,13 +29,15 @@ class Blocks:
             self.nodes.insert(next(behind, len(self.nodes)), node)
 
     def condense(self, fanin: int, *, made_only: bool = False) -> None:
-        """Condense neighbours until no more than about *fanin* of one depth stand side by side.
+        """Once there are many, condense neighbours until no more than about *fanin* of one depth stand side by side.
 
         *made_only*: nobody waits for a node that is not there yet; a later pass condenses then,
         unless there are too many to wait.
         """
+        if not crowded(len(self.nodes), fanin):
+            return
+        few = not crowded(len(self.nodes), 2 * fanin)
         while runs := next_runs(self.nodes, fanin, self._place()):
-            few = len(self.nodes) <= CROWDED * fanin
             if made_only and few and not all(self._maker.there(self._groups(runs))):
                 return
             self._replace(runs)

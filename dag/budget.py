@@ -15,8 +15,10 @@ from .settings import Settings
 __all__ = ["Budget", "budget_for"]
 
 _TAIL_SHARE = 0.2
-_LEAF_SHARE = 1 / 12
-_LEAF_RANGE = (1500, 8000)
+_LEAF_SHARE = 1 / 2
+_LEAF_RANGE = (1500, 20_000)
+_LEAST_SUMMARY = 2500
+_SUMMARY_SHARE = 0.12
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,15 @@ class Budget:
     """Most tokens of messages under one leaf."""
     reserve: int
     """What a summary row needs at the least."""
+    least: int
+    """What it gets also where the rest takes all of ``target``, if ``limit`` allows."""
+    most: int
+    """What it does not grow beyond, however much room there is."""
+
+    def for_summary(self, fixed: int) -> int:
+        """Tokens for the summary row of a list in which all else takes *fixed*."""
+        wanted = max(self.target - fixed, min(self.least, self.limit - fixed))
+        return max(min(wanted, self.most), self.reserve)
 
 
 def budget_for(
@@ -66,6 +77,8 @@ def budget_for(
         target=target,
         tail=tail,
         turns_tail=min(turns_tail, limit - reserve),
-        leaf=max(min(leaf, window // 4), 1),
+        leaf=max(min(leaf, window // 2), 1),
         reserve=reserve,
+        least=min(limit // 3, _LEAST_SUMMARY),
+        most=max(int(_SUMMARY_SHARE * window), _LEAST_SUMMARY),
     )

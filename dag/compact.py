@@ -50,6 +50,10 @@ _TRIES: tuple[tuple[float | None, bool], ...] = (
 )
 
 
+#: Part of a summary row's room that a new block may take: so some can be appended before any is changed.
+_NEW = 6
+
+
 def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> Outcome:
     """Make the list of *binding* fit.
 
@@ -149,7 +153,7 @@ class _Work:
             result, frame = [*systems, *kept], None
         else:
             fixed = sum(map(size_of, systems)) + sum(map(size_of, kept))
-            room = max(choice.target, fixed + budget.reserve) - fixed
+            room = replace(budget, target=choice.target).for_summary(fixed)
             frame, text = self._frame(top, choice.plan.lifted, room)
             ours: list[Any] = [summary_row(frame, text, stamp=self.request.stamp)]
             if kept and kept[0].get("role") == "user":
@@ -198,6 +202,7 @@ class _Work:
 
     def _choice(self, budget: Budget, *, squash: bool) -> Choice:
         """Where to cut, and what goes under nodes."""
+        self.maker.await_leaf()
         cut = self._cut(budget)
         wanted = Choice(cut, self.sources.plan(cut, budget.leaf), budget.target)
         patient = self.request.force or self.request.settings.state_updates == "off"
@@ -220,13 +225,15 @@ class _Work:
         frame = self.scene.frame
         shown = {source.node or "": source.level for source in frame.sources} if frame else {}
         by_need = self.request.settings.estimate_sufficient_tokens
-        levels = choose_levels(top, room, before=shown, by_need=by_need)
-        top, shown = self._repaired(top, levels, shown)
+        new = room // _NEW
+        top, shown = self._repaired(top, shown)
         nodes = {node.uid: node for node in top}
         wanted = concerned(top, self.request.focus)
         for_blocks = room
         while True:
-            levels = choose_levels(top, for_blocks, before=shown, by_need=by_need, wanted=wanted)
+            levels = choose_levels(
+                top, for_blocks, before=shown, by_need=by_need, new=new, wanted=wanted
+            )
             made = frame_of(self.line, list(zip(top, levels, strict=True)), lifted)
             text = render(made, nodes)
             excess = size_of(summary_row(made, text, stamp=True)) + size_of(filler_row()) - room
@@ -235,13 +242,10 @@ class _Work:
             for_blocks -= max(excess, 16)
 
     def _repaired(
-        self, top: Sequence[Node], levels: Sequence[int], shown: Mapping[str, int]
+        self, top: Sequence[Node], shown: Mapping[str, int]
     ) -> tuple[list[Node], dict[str, int]]:
-        """*top* with what was made again since, from the first block on that changes anyway; and what is *shown*."""
-        before = [(uid, level) for uid, level in shown.items()]
-        after = [(node.uid, level) for node, level in zip(top, levels, strict=True)]
-        same = next((n for n, pair in enumerate(after) if before[n : n + 1] != [pair]), len(after))
-        fresh = [*top[:same], *self.maker.repaired(top[same:])]
+        """*top* with what was made again since, and what is *shown* of it: an extract is not worth a prefix."""
+        fresh = self.maker.repaired(top)
         renamed = {
             new.uid: shown[old.uid] for old, new in zip(top, fresh, strict=True) if old.uid in shown
         }

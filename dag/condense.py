@@ -1,8 +1,8 @@
 """Which nodes are condensed into one of the next depth.
 
-Like digits of a number: as soon as more than ``fanin`` nodes of one depth
-stand side by side, the oldest ``fanin`` of them become one. So a conversation
-of any length shows a number of blocks that grows with its logarithm.
+Not before there are many: each block that is replaced breaks the prefix that a
+provider has cached. Then like digits of a number: where more than ``fanin``
+nodes of one depth stand side by side, the oldest ``fanin`` of them become one.
 """
 
 from __future__ import annotations
@@ -11,10 +11,15 @@ from collections.abc import Sequence
 
 from ..storage.records import Node
 
-__all__ = ["CROWDED", "next_runs"]
+__all__ = ["crowded", "next_runs"]
 
-#: Blocks, in multiples of the fan-in, from which any neighbours are condensed.
-CROWDED = 4
+#: Blocks, in multiples of the fan-in, beyond which they are condensed.
+_CROWDED = 4
+
+
+def crowded(count: int, fanin: int) -> bool:
+    """Whether *count* blocks are so many that they are condensed."""
+    return count > _CROWDED * fanin
 
 
 def next_runs(nodes: Sequence[Node], fanin: int, hole: int | None) -> list[tuple[int, int]]:
@@ -32,10 +37,10 @@ def next_runs(nodes: Sequence[Node], fanin: int, hole: int | None) -> list[tuple
         ]
         if found:
             return found
-    return _crowded(nodes, fanin, hole) if len(nodes) > CROWDED * fanin else []
+    return _mixed(nodes, fanin, hole) if crowded(len(nodes), fanin) else []
 
 
-def _crowded(nodes: Sequence[Node], fanin: int, hole: int | None) -> list[tuple[int, int]]:
+def _mixed(nodes: Sequence[Node], fanin: int, hole: int | None) -> list[tuple[int, int]]:
     """The oldest run of neighbours that are least deep, whatever their depths."""
     sides = [(0, len(nodes))] if hole is None else [(0, hole), (hole, len(nodes))]
     choices = [

@@ -102,7 +102,11 @@ class Maker:
         written = clock.monotonic()
         try:
             for key, group in zip(keys, groups, strict=True):
-                if key in found or self._is_made(key, found):
+                if key in found:
+                    continue
+                if self._voice.leash and group[0].entry:
+                    self._claim(self._leaf_of_line)
+                if self._is_made(key, found):
                     continue
                 summary = self._summary(text(group), most)
                 self._insist(key, summary)
@@ -132,6 +136,16 @@ class Maker:
             return
         if is_barred(reason) or leash.tries_again(key):
             raise NotMade(reason)
+
+    def await_leaf(self) -> None:
+        """Wait until nobody makes a leaf of this line in the background: a plan begins with those that are there."""
+        if self._voice.leash is None:
+            seconds = min(self._patience.for_a_call(), _WAIT_SECONDS)
+            self._voice.underway.wait(self._leaf_of_line, seconds)
+
+    @property
+    def _leaf_of_line(self) -> tuple[str, str]:
+        return (self._store.path, f"leaf {self._line}")
 
     def remade(
         self, node: Node, items: Sequence[Item], text: Callable[[Sequence[Item]], str]
@@ -202,6 +216,17 @@ class Maker:
         self._claims.append(claim)
         found |= self._store.nodes_for([key])  # it may have come between the look and the claim
         return key in found
+
+    def _claim(self, what: tuple[str, str]) -> None:
+        """Say that it is being made.
+
+        Raises:
+            Halted: somebody else is at it.
+        """
+        if what not in self._claims:
+            if not self._voice.underway.claim(what):
+                raise Halted
+            self._claims.append(what)
 
     def _release(self) -> None:
         self._voice.underway.release(self._claims)

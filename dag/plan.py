@@ -16,7 +16,7 @@ from .messages import Row, text_of
 from .redact import redacted
 from .renderer import FILLER
 from .replies import without_surrogates
-from .source_text import source_text
+from .source_text import most_shown, source_text
 
 __all__ = [
     "SUMMARY_HEAD",
@@ -149,7 +149,7 @@ def transcript(messages: Iterable[Any]) -> str:
         ValueError: they are no messages.
     """
     rows = list(messages)
-    return source_text([_bare(row) for row in rows_of(rows)], redacted) if rows else ""
+    return source_text([_bare(row) for row in rows_of(rows)], redacted, most_shown) if rows else ""
 
 
 def _bare(row: Row) -> Row:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from .budget import Budget
@@ -19,10 +19,13 @@ from .messages import Row, calls_of, is_system, starts_turn, text_of
 from .tokens import count_text
 from .validity import crossed, partners, refuses
 
-__all__ = ["Cut", "choose_cut"]
+__all__ = ["Cut", "choose_cut", "cut_to_come"]
 
 _TURNS_KEPT = 3
-"""User turns that stay if they fit at all: a host's undo and retry look for the last ones."""
+"""User turns that stay if they fit at all: a host's undo and retry look for the last ones.
+
+The newest alone is no reason to go beyond the tail: it may be one of a hundred steps, and is cut at one of them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +54,42 @@ def choose_cut(
     crossing = crossed(pairs, len(rows))
     speaks = speaks or (lambda index: not is_system(rows[index]) and starts_turn(rows[index]))
     starts = _newest_turns(crossing, speaks)  # from the end: an old list is long, its tail is not
-    newest = next(starts, None)
+    few = list(islice(starts, _TURNS_KEPT))
+    newest = few[0] if few else None
     stubs = {} if newest is None else _user_stub(rows, tokens, newest, budget)
+    shown = [stubs.get(i, size) for i, size in enumerate(tokens)]
+    wide = max(budget.tail, budget.turns_tail)
+    alone = wide if few and sum(shown[few[-1] :]) <= wide else budget.tail
     best: int | None = None
     spent, behind = 0, len(rows)
-    for kept, index in enumerate(() if newest is None else chain([newest], starts), 1):
-        spent += sum(stubs.get(i, tokens[i]) for i in range(index, behind))
-        allowed = max(budget.tail, budget.turns_tail) if kept <= _TURNS_KEPT else budget.tail
+    for kept, index in enumerate(chain(few, starts), 1):
+        spent += sum(shown[index:behind])
+        allowed = (alone, wide, wide)[kept - 1] if kept <= _TURNS_KEPT else budget.tail
         refused = best is not None and refuses(rows, range(index, behind), pairs)
         if spent > allowed or refused:
             break
         best, behind = index, index
     if best is not None:
         return Cut(0 if best == _first(rows) else best, None, stubs)
-    sizes = [stubs.get(i, size) for i, size in enumerate(tokens)]
-    return _inside(rows, sizes, crossing, newest, budget, stubs)
+    return _inside(rows, shown, crossing, newest, budget, stubs)
+
+
+def cut_to_come(
+    rows: Sequence[Any],
+    tokens: Sequence[int],
+    budget: Budget,
+    to_come: int,
+    speaks: Callable[[int], bool],
+) -> int:
+    """Index of the first row that stays verbatim once *to_come* more tokens, in one turn or more, stand behind."""
+    spent, place = to_come, len(rows)
+    wide = max(budget.tail, budget.turns_tail)
+    for kept, index in enumerate(_newest_turns(crossed(partners(rows), len(rows)), speaks), 2):
+        spent += sum(tokens[index:place])
+        if spent > (wide if kept <= _TURNS_KEPT else budget.tail):
+            break
+        place = index
+    return place
 
 
 def _newest_turns(crossing: Sequence[bool], speaks: Callable[[int], bool]) -> Iterator[int]:
@@ -105,6 +129,7 @@ def _inside(
         if not is_system(rows[i]) and rows[i].get("role") == "assistant" and not crossing[i]
     ]
     for room in (
+        budget.tail - spent,
         max(budget.tail, budget.turns_tail) - spent,
         budget.limit - budget.reserve - spent,
     ):

@@ -1,8 +1,8 @@
 """A cut at which everything that a pass needs is there already, so that nobody waits for a summariser.
 
-Leaves are cut where the conversation says, not where the verbatim tail happens to begin. So the
-last of what a pass would like to put away is mostly a part of a leaf that is not full yet: it stays
-in the list, if it fits, and goes with a later pass.
+Leaves are made ahead up to where the verbatim tail will begin, as far as that can be told. What a
+pass would like to put away beyond that is mostly little: it stays in the list, if it fits, and goes
+with a later pass.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .validity import crossed, partners, refuses
 
 __all__ = ["Choice", "Ready"]
 
-#: Leaves at the end of a plan that may be cut otherwise than what was made ahead.
-_UNSURE = 2
+#: Part of the verbatim tail that is enough, if all leaves in front of it are there.
+_ENOUGH = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +50,23 @@ class Ready:
     def choice(self, wanted: Choice, budget: Budget) -> Choice:
         """The latest one for which all leaves are there; *wanted* itself where there is none that fits."""
         cut, plan = wanted.cut, wanted.plan
-        there = self.maker.there(plan.groups)
-        if all(there):
+        if all(self.maker.there(plan.groups)):
             return replace(wanted, ready=True)
-        begun = there[0] or len(there) <= _UNSURE
-        if not begun or cut.lifted is not None or plan.hole is not None or cut.stubs:
+        if cut.lifted is not None or plan.hole is not None or cut.stubs:
             return wanted
-        settled = [
-            group
-            for group in self.sources.settled(budget.leaf)
-            if self.sources.behind(group) <= cut.keep_from
-        ]
-        made = [*self.maker.there(settled), False].index(False)
-        return self._earlier(wanted, budget, settled[:made]) or wanted
+        groups = self.sources.plan(Cut(len(self.scene.live)), budget.leaf).groups
+        made = [*self.maker.there(groups), False].index(False)
+        return self._behind(wanted, budget, groups[:made]) or wanted
 
-    def _earlier(self, wanted: Choice, budget: Budget, made: Sequence[list[Item]]) -> Choice | None:
+    def _behind(self, wanted: Choice, budget: Budget, made: Sequence[list[Item]]) -> Choice | None:
         """The latest cut behind some of the leaves that are *made*, at a turn."""
         rows = [each.row for each in self.scene.live]
         pairs = partners(rows)
         crossing = crossed(pairs, len(rows))
         for count in range(len(made), 0, -1):
             place = self.sources.behind(made[count - 1])
+            if sum(self.scene.tokens[place:]) < budget.tail // _ENOUGH:
+                continue
             if not self._fits(place, budget):
                 return None
             if (

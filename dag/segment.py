@@ -15,12 +15,15 @@ from itertools import accumulate, pairwise
 
 from .messages import Row
 from .nodes import Item
+from .source_text import most_read
 from .validity import crossed, partners
 
 __all__ = ["leaves"]
 
 #: A leaf smaller than this share of the size wanted joins its neighbour, whatever it speaks of.
-_SMALL = 0.25
+_SMALL = 0.5
+#: It ends where the subject changes from this share on: each leaf is a block that has to be shown.
+_SEAM = 0.5
 #: A turn up to this many times the size wanted is still one leaf.
 _OVERFULL = 2
 
@@ -28,7 +31,7 @@ _OVERFULL = 2
 def leaves(
     items: Sequence[Item], rows: Sequence[Row], leaf_tokens: int, seams: Collection[int] = ()
 ) -> list[list[Item]]:
-    """Group *items* into leaves of about *leaf_tokens* at the most, in order.
+    """Group *items* into leaves of which a summariser reads about *leaf_tokens* at the most, in order.
 
     *rows* holds the message of each item, an empty mapping for a node. *seams*: numbers of the
     turns with which a new subject begins; a leaf reaches over one only if it is small without.
@@ -42,7 +45,10 @@ def leaves(
         if not atoms or (step and item.node is None):
             atoms.append([])
         atoms[-1].append(index)
-    tokens = [item.entry.tokens if item.entry else 0 for item in items]  # a node's are paid for
+    tokens = [
+        min(item.entry.tokens, most_read(row)) if item.entry else 0  # a node's are paid for
+        for item, row in zip(items, rows, strict=True)
+    ]
     groups = [
         group
         for segment in _segments(items, tokens, _turns(items, atoms), leaf_tokens, seams)
@@ -65,7 +71,7 @@ def _segments(
     cuts = [0]
     for place, turn in enumerate(turns):
         size = before[turn[0][0]] - before[turns[cuts[-1]][0][0]]
-        if size >= _SMALL * most and items[turn[0][0]].first_turn in seams:
+        if size >= _SEAM * most and items[turn[0][0]].first_turn in seams:
             cuts.append(place)
     if len(cuts) > 1 and before[-1] - before[turns[cuts[-1]][0][0]] < _SMALL * most:
         cuts.pop()

@@ -157,7 +157,9 @@ def _turns(request: Request, sizes: Sequence[int], room: int) -> Iterator[int]:
 def _inside(request: Request, sizes: Sequence[int], room: int, stubs: dict[int, int]) -> Cut:
     """A cut at a step of the newest turn, whose user message is kept in front of it."""
     reserve = min(room // _OUTLINE, room - 1)
-    budget = Budget(limit=room, target=room, tail=room, turns_tail=room, leaf=1, reserve=reserve)
+    budget = Budget(
+        limit=room, target=room, tail=room, turns_tail=room, leaf=1, reserve=reserve, least=reserve, most=room,
+    )  # fmt: skip
     cut = choose_cut(request.rows, sizes, budget, request.speaks)
     named = {n: most for n, most in {**stubs, **cut.stubs}.items() if request.is_message(n)}
     return replace(cut, stubs=named)

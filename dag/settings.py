@@ -235,7 +235,7 @@ class Settings:
     leaf_tokens: int | None = _key(
         None,
         _whole(1, _MOST_TOKENS),
-        "Most tokens of messages under one summary; empty: a twelfth of the window, 1500 to 8000.",
+        "Most tokens of messages that are read for one summary; empty: half of the window, 1500 to 20,000.",
     )
     condense_fanin: int = _key(
         4, _whole(2, _MOST_TURNS), "Summaries that are condensed into one of the next depth."

@@ -14,7 +14,7 @@ from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node
 from .drift import turns_of
-from .nodes import Item
+from .nodes import Item, source_key
 from .passes import PassRequest
 from .planner import Cut
 from .redact import Redact
@@ -24,9 +24,6 @@ from .source_text import source_text
 from .subjects import Subjects
 
 __all__ = ["Plan", "Sources"]
-
-#: So many of the last leaves of a run may still be cut elsewhere when more messages follow.
-_OPEN_LEAVES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ class Sources:
         return {**self._rows, **{message.id: decode(message.body) for message in messages}}
 
     def plan(self, cut: Cut, leaf: int) -> Plan:
-        """What *cut* puts under nodes, in leaves of about *leaf* tokens."""
+        """What *cut* puts under nodes: leaves that are there already, and behind them others of about *leaf* tokens."""
         scene = self._scene
         placed = self._placed(cut)
         raised = self._scene.live[cut.lifted].bound.messages if cut.lifted is not None else ()
@@ -95,19 +92,6 @@ class Sources:
         )
         return Plan(scene.top, groups, raised if parts_turn else (), hole_seq)
 
-    def settled(self, leaf: int) -> list[list[Item]]:
-        """The sources of all leaves that any later cut would make alike, oldest first.
-
-        Neither what follows them nor the words of turns that are still to come moves their ends.
-        """
-        groups = self.plan(Cut(len(self._scene.live)), leaf).groups
-        if not groups:
-            return []
-        window = self._request.settings.drift_window_size
-        unseen = window if self._request.judge else window // 2 + 1  # turns that a seam depends on
-        last = groups[-1][-1].last_turn - unseen
-        return [group for group in groups[:-_OPEN_LEAVES] if group[-1].last_turn < last]
-
     def behind(self, items: Sequence[Item]) -> int:
         """Index of the first row of the list behind the last one that holds a message of *items*."""
         if self._places is None:
@@ -120,7 +104,10 @@ class Sources:
         return 1 + max((places.get(item.entry.id, -1) for item in items if item.entry), default=-1)
 
     def _groups(self, items: Sequence[Item], hole: int | None, leaf: int) -> list[list[Item]]:
-        """Sources of leaves; none reaches over the lifted message."""
+        """Sources of leaves; none reaches over the lifted message.
+
+        A leaf that was made stays a leaf, wherever the conversation would be cut now.
+        """
         sides = [items] if hole is None else [
             [item for item in items if item.last_seq < hole],
             [item for item in items if item.first_seq > hole],
@@ -129,13 +116,27 @@ class Sources:
         if items and self.subjects is None:
             self.subjects = self._subjects(items, rows, hole)
         seams = self.subjects.seams if self.subjects else ()
-        return [
-            group
-            for side in sides
-            for group in leaves(
-                side, [rows[item.entry.id] if item.entry else {} for item in side], leaf, seams
-            )
-        ]
+        groups = []
+        for side in sides:
+            made = self._made(side)
+            rest = side[sum(map(len, made)) :]
+            read = [rows[item.entry.id] if item.entry else {} for item in rest]
+            groups += made + leaves(rest, read, leaf, seams)
+        return groups
+
+    def _made(self, items: Sequence[Item]) -> list[list[Item]]:
+        """The sources of leaves that are there, one behind the other from the first of *items* on."""
+        groups: list[list[Item]] = []
+        levels = self._request.settings.target_token_levels
+        at = 0
+        while at < len(items) and (entry := items[at].entry):
+            found = self._store.nodes(list(self._store.over([entry.id]).values()))
+            group = list(items[at : at + len(found[0].sources)]) if found else []
+            if not group or source_key(group, levels) != found[0].source_key:
+                break
+            groups.append(group)
+            at += len(group)
+        return groups
 
     def _subjects(
         self, items: Sequence[Item], rows: Mapping[int, Any], hole: int | None

@@ -228,17 +228,18 @@ def cut(sizes, seams, most):
 
 def test_a_leaf_ends_where_the_subject_changes():
     """And inside a subject that is too large for one, as without subjects."""
-    assert [[1, 2, 3], [4, 5, 6]] == cut([100] * 6, {4}, 1000)
+    assert [[1, 2, 3], [4, 5, 6]] == cut([200] * 6, {4}, 1000)
     assert [[1, 2, 3, 4, 5]] == cut([100] * 5, (), 1000)
     assert [[1, 2, 3, 4], [5, 6], [7, 8, 9]] == cut([250] * 9, {7}, 1000)
     assert [[1, 2, 3, 4, 5], [6, 7, 8]] == cut([250, 250, 250, 250, 100, 250, 250, 250], {6}, 1000)
+    assert [[1, 2, 3, 4], [5, 6, 7]] == cut([250] * 7, {3, 5}, 1100)
 
 
 def test_too_little_for_a_leaf_joins_its_neighbour():
     """The next subject, and at the end of the run the one before."""
     assert [[1, 2, 3, 4]] == cut([100, 100, 100, 100], {2, 3}, 1000)
-    assert [[1, 2, 3], [4, 5, 6]] == cut([100] * 6, {2, 4}, 1000)
-    assert [[1, 2, 3, 4]] == cut([300, 300, 300, 100], {4}, 1000)
+    assert [[1, 2, 3], [4, 5, 6]] == cut([200] * 6, {2, 4}, 1000)
+    assert [[1, 2, 3, 4]] == cut([300, 300, 300, 300], {4}, 1000)
 
 
 sizes_of_turns = st.lists(st.integers(1, 900), min_size=1, max_size=40)
@@ -256,11 +257,11 @@ def test_a_run_that_grows_keeps_its_leaves(sizes, seams, left):
 @settings(max_examples=300, deadline=None)
 @given(sizes_of_turns, st.sets(st.integers(2, 40)))
 def test_only_little_is_carried_over_a_change(sizes, seams):
-    """Less than a quarter of a leaf stands on one side of a change that a leaf reaches over."""
+    """Less than half a leaf stands on one side of a change that a leaf reaches over."""
     for leaf in cut(sizes, seams, 1000):
         for turn in seams & set(leaf[1:]):
             before = sum(sizes[number - 1] for number in range(leaf[0], turn))
-            assert before < 250 or sum(sizes[turn - 1 :]) < 250
+            assert before < 500 or sum(sizes[turn - 1 :]) < 500
 
 
 # by a model
@@ -441,17 +442,19 @@ def test_leaves_of_a_pass_end_where_the_subject_does(engine, caplog):
     assert {"relay", "beacon", "signal", "cable"} >= set(told[1][1].split(", "))
 
 
-def test_a_pass_that_was_thrown_away_is_cut_alike_when_there_is_more(engine):
-    """The host discarded the first result and the talk went on: what was summarised is found again."""
+def test_a_pass_that_was_thrown_away_is_used_when_there_is_more(engine):
+    """The host discarded the first result and the talk went on: of what was summarised nothing is asked again."""
     calls = []
     engine._summarizer = lambda request: calls.append(request.text) or "It was said."
     rows = rows_of(BREAD, HARBOUR, BROT, HAFEN)
     engine.compress(rows, force=True)
-    assert [(1, 8), (9, 16)] == spans(engine)[:2]
+    made = spans(engine)
+    assert [(1, 8), (9, 16)] == made[:2]
     before = len(calls)
     engine.compress([*rows, *rows_of(MIANBAO, GANGKOU)], force=True)
-    assert [(1, 8), (9, 16), (17, 22)] == spans(engine)[:3]
-    assert len(calls) == len(set(calls)) > before > 2
+    more = spans(engine)
+    assert made == more[: len(made)]
+    assert len(calls) - before == len(more) - len(made) > 0
 
 
 def test_an_outcome_tells_of_the_changes(engine):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dag.extractive import extract
-from ..dag.source_text import message_text, source_text
+from ..dag.source_text import message_text, most_shown, source_text
 from ..storage.records import Entry, Message, Node
 from .answers import ToolError, weight
 from .desk import Desk
@@ -146,7 +146,7 @@ def _told(desk: Desk, entries: list[Entry], wanted: str, cursor: Any) -> dict[st
             continue
         inside = [entry for entry in entries if entry.turn == turn]
         rows = [row for _, row in desk.rows([(entry.id, 0) for entry in inside])]
-        text = _derived(source_text(rows), wanted)
+        text = _derived(source_text(rows, most=most_shown), wanted)
         size += weight(text) + 120
         if messages and size > desk.page:
             return {"messages": messages, "cursor": str(turn)}

@@ -128,7 +128,7 @@ def walk(engine, uid):
 
 def test_a_deep_node_leads_to_every_row_once(make):
     """SRCH-06: from a node of depth 2 down to the rows, by description and verbatim: in order, none twice."""
-    engine, rows = make(context_length=3000), []
+    engine, rows = make(context_length=3000, settings={"condense_fanin": 2}), []
     for n in range(1, 200):
         rows += talk(1, first=n, words=20)
         if engine.should_compress(engine.count_tokens(rows)):

@@ -98,7 +98,7 @@ def test_an_empty_answer_makes_no_empty_node(answer):
     for node in outcome.made:
         assert node.texts and all(text.strip() for text in node.texts.values())
         assert node.degraded
-    assert "question 1 " in json.dumps([node.texts for node in outcome.made])
+    assert "answer 1 " in json.dumps([node.texts for node in outcome.made])
     assert len(rows) == store.totals().messages
 
 

@@ -57,7 +57,7 @@ def test_passes_ask_nobody_because_the_turns_before_did(make_home):
         assert not any(turn["failed"] for turn in result["turns"])
         assert result["turns"][-1]["compressions"] >= 2
         assert [] == result["problems"]
-        assert len(model.asked) >= 4
+        assert len(model.asked) >= 2
         assert [] == model.within(result["passes"])
         sources = [text for _, text in model.asked]
         assert len(set(sources)) == len(sources)
@@ -102,7 +102,9 @@ def test_a_pass_that_the_host_discards_is_not_paid_for_twice(host, make_home):
     if host.generation != "new":
         pytest.skip("the older host waits for as long as a pass takes")
     with Timed(Script(TURNS), 1.2) as model:
-        home, result = held(make_home, model, {"give_up_after": 4.0}, state_updates="off")
+        home, result = held(
+            make_home, model, {"give_up_after": 4.0}, state_updates="off", leaf_tokens=1500
+        )
         assert "gave up waiting" in home.log()
         assert "reached its total ceiling" in home.log()
         given_up = len(result["passes"]) - 1

@@ -28,7 +28,7 @@ TURNS = 200
 WINDOW = 65536
 #: The host adds about 12,000 tokens of its own to each request. Nothing is prepared ahead: that would ask
 #: again for what had failed, and the same source always fails here.
-SETTINGS = {"threshold": 0.3, "leaf_tokens": 2000, "state_updates": "off"}
+SETTINGS = {"threshold": 0.3, "leaf_tokens": 2000, "condense_fanin": 3, "state_updates": "off"}
 PARTS = ["lens", "relay", "battery", "fog horn", "tide gauge", "barometer", "stair", "clock"]
 DEEDS = ["measured", "cleaned", "oiled", "repaired", "painted", "replaced", "checked", "tested"]
 
