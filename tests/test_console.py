@@ -42,7 +42,8 @@ def fill(path, name="first", *, turns=30):
         ledger.ingest(rows)
         if number in (turns // 2, turns - 3):
             _, binding = ledger.bind(rows)
-            request = PassRequest(Settings(), 6000, 4000, None, force=True, stamp=False)
+            settings = Settings(leaf_tokens=600, condense_fanin=2)
+            request = PassRequest(settings, 6000, 4000, None, force=True, stamp=False)
             done = compact(store, ledger.session.line, binding, request)
             counts = (done.before, done.after, len(rows), len(done.rows))
             store.record_pass(Pass(time.time(), name, *counts, done.frame.uid))
