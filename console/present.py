@@ -46,13 +46,20 @@ class Present:
     head_tokens: int
     """Of the summary row beside its blocks: what it is, what can be asked for, and the row that may follow it."""
     behind: tuple[Entry, ...]
-    """The messages that are there word for word, in the order of the list."""
+    """The messages that are there, in the order of the list."""
+    measured: int | None = None
+    """Tokens of the list, by what the last compaction left and what was said since; None: that is not known."""
+
+    @property
+    def whole(self) -> int:
+        """Tokens of all rows, if no result of a tool is shown in part."""
+        shown = self.head_tokens + sum(each.tokens for each in self.blocks)
+        return shown + sum(entry.tokens for entry in self.behind)
 
     @property
     def tokens(self) -> int:
         """All that is in the list, as lcm counts it."""
-        shown = self.head_tokens + sum(each.tokens for each in self.blocks)
-        return shown + sum(entry.tokens for entry in self.behind)
+        return self.whole if self.measured is None else self.measured
 
 
 def present(store: Store, session: Session) -> Present:
@@ -76,7 +83,21 @@ def present(store: Store, session: Session) -> Present:
         blocks, head = _blocks(
             store, frame, [frames[p.frame] for p in passes if p.frame in frames], passes
         )
-    return Present(tuple(passes), shown, frame, blocks, head, tuple(behind))
+    measured = _measured(store, session, passes)
+    return Present(tuple(passes), shown, frame, blocks, head, tuple(behind), measured)
+
+
+def _measured(store: Store, session: Session, passes: Sequence[Pass]) -> int | None:
+    """The list after the last compaction and what came behind it, unless something before that was taken back."""
+    last = passes[-1] if passes else None
+    end = last.detail.get("end") if last else None
+    named = store.session(last.session) if last else None
+    if last is None or type(end) is not int or named is None or named.line != session.line:
+        return None
+    if any(not entry.returned for entry in store.withdrawn(session.line, last=end)):
+        return None
+    since = store.entries(session.line, first=end + 1)
+    return last.tokens_after + sum(entry.tokens for entry in since if not entry.withdrawn)
 
 
 def passes_of(store: Store, session: Session) -> list[Pass]:

@@ -25,6 +25,8 @@ _SHORT: Final = 8
 #: Compactions, and rows word for word, that are shown unless all are asked for.
 _NEWEST: Final = 5
 _ROWS: Final = 30
+#: The part of a list from which it is said that results of tools are shown in part; below it is how one counts.
+_NOTABLE: Final = 0.02
 
 
 def gather(store: Store, session: Session) -> dict[str, Any]:
@@ -33,6 +35,7 @@ def gather(store: Store, session: Session) -> dict[str, Any]:
     return {
         "session": session.name,
         "tokens": here.tokens,
+        "shortened": max(here.whole - here.tokens, 0),
         "rows": [*_summary(here), *_verbatim(store, here)],
         "compactions": _compactions(store, here.passes),
     }
@@ -131,6 +134,11 @@ def view(data: Mapping[str, Any], *, everything: bool) -> list[RenderableType]:
     rows = data["rows"]
     head = f"session {flat(data['session'])}: {many(data['tokens'], 'token')} in {many(len(rows), 'row')}"
     shown: list[RenderableType] = [Text(head, style="bold"), _table(rows, everything=everything)]
+    if data["shortened"] > data["tokens"] * _NOTABLE:
+        left = many(data["shortened"], "token")
+        shown.append(
+            Text(f"Results of tools are shown by head and tail: {left} less than these.", "dim")
+        )
     done = data["compactions"]
     if not done:
         return [*shown, Text("Nothing was compacted yet: all of it is there word for word.")]

@@ -108,3 +108,26 @@ def test_the_status_says_what_is_in_the_list(engine, status):
     assert found["list"]["messages"] == len(kept)
     assert found["list"]["summarised"] == 60 - len(kept)
     assert abs(found["list"]["tokens"] - engine.count_tokens(after)) < 100
+
+
+def test_results_that_are_shown_in_part_are_not_counted_whole(engine, status, tmp_path, capsys):
+    """Where a compaction only shortens old results of tools, the list has the tokens that it has."""
+    rows = [{"role": "user", "content": "Read them all."}]
+    for n in range(12):
+        call = {
+            "id": f"c{n}",
+            "type": "function",
+            "function": {"name": "read", "arguments": f'{{"n": {n}}}'},
+        }
+        rows += [
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{n}", "content": f"line {n} of the log\n" * 1000},
+        ]
+    rows += [{"role": "assistant", "content": "Done."}, {"role": "user", "content": "Thanks."}]
+    after = engine.compress(rows)
+    assert not any(row.get("_compressed_summary") for row in after)
+    assert abs(status()["list"]["tokens"] - engine.count_tokens(after)) < 100
+    assert main(["--db", str(tmp_path / "lcm.db"), "why"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Results of tools are shown by head and tail" in text
+    assert "old results of tools, by their head and tail" in text
