@@ -6,11 +6,13 @@ import http.client
 import json
 import os
 import re
+import resource
 import socket
 import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,7 +26,7 @@ from lcm.dag.ingest import Ledger
 from lcm.dag.tokens import count_messages
 from lcm.storage import open_store
 from lcm.storage.errors import StoreError, StoreMissing
-from talks import HOSTILE, compacted, passed
+from talks import HOSTILE, compacted, long, passed
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -459,3 +461,84 @@ def test_why_before_any_compaction(tmp_path, capsys):
     assert main(["--db", str(tmp_path / "lcm.db"), "why"]) == 0
     text = capsys.readouterr().out
     assert "in 1 row" in text and "Nothing was compacted yet" in text
+
+
+# while others write, and in bad order
+
+
+def test_an_agent_writes_while_the_page_looks(serve, tmp_path):
+    """Every look is answered with a whole conversation, and no write waits for one."""
+    path = tmp_path / "lcm.db"
+    compacted(path)
+    server = serve(path)
+    store = open_store(path)
+    ledger = Ledger(store, store.session("talk"))
+    entries = store.entries(ledger.session.line)
+    rows = [json.loads(m.body) for m in store.read([(entry.id, 0) for entry in entries])]
+    slowest, counts = 0.0, []
+    looking = threading.Event()
+
+    def look():
+        while not looking.is_set():
+            status, found = asked(server, "chart")
+            assert status == 200
+            counts.append(found["count"] - len(found["messages"]["uid"]))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    for number in range(60):
+        rows.append(
+            {"role": ("user", "assistant")[number % 2], "content": f"Said meanwhile: {number}."}
+        )
+        began = time.monotonic()
+        ledger.ingest(rows)
+        slowest = max(slowest, time.monotonic() - began)
+    looking.set()
+    thread.join()
+    store.close()
+    assert asked(server, "chart")[1]["count"] == 140
+    assert counts and not any(counts)
+    assert slowest < 2.0
+
+
+def test_what_is_left_of_a_damaged_file_can_be_seen(tmp_path, capsys):
+    """`view --out` of a file that was cut off holds what can be read of it, and says that it is not all."""
+    path = tmp_path / "lcm.db"
+    compacted(path)
+    size = path.stat().st_size
+    os.truncate(path, size * 3 // 4 // 4096 * 4096)
+    code = main(["--db", str(path), "view", "--out", str(tmp_path / "talk.html")])
+    said = capsys.readouterr()
+    assert code == 1
+    assert "WRONG" in said.err
+    assert "xylophone" in (tmp_path / "talk.html").read_text(encoding="utf-8")
+
+
+VERBS_OF_ALL = (
+    ["status"], ["why"], ["tree"], ["search", "word777"], ["show", f"{50_000:032x}"], ["sessions"], ["doctor"],
+)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_a_large_database(tmp_path):
+    """100,000 messages: each command takes less than two seconds of the processor, and gives an answer."""
+    home = tmp_path / "home"
+    (home / "lcm").mkdir(parents=True)
+    long(home / "lcm" / "lcm.db", 100_000)
+    spent = {}
+    for words in VERBS_OF_ALL:
+        program = [
+            sys.executable,
+            str(ROOT / "scripts" / "run.py"),
+            "console.cli",
+            "--home",
+            str(home),
+            *words,
+        ]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert done.returncode in (0, 1), done.stderr
+        assert done.stdout, words
+        spent[words[0]] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert max(spent.values()) < 2.0, spent

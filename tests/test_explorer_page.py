@@ -39,15 +39,28 @@ def written(talk, tmp_path):
 
 
 @pytest.fixture
-def served(talk):
+def served_at():
+    """Serves databases until the end of the test; gives the address of each."""
+    running = []
+
+    def serve(path):
+        server = Server(str(path))
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        running.append((server, thread))
+        return server.url
+
+    yield serve
+    for server, thread in running:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def served(served_at, talk):
     """The address of the page as it is served."""
-    server = Server(str(talk))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    yield server.url
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    return served_at(talk)
 
 
 @pytest.fixture(params=["written", "served"])
@@ -233,6 +246,19 @@ def test_it_goes_on_while_the_conversation_does(browser, served, talk):
     seen.page.keyboard.press("End")
     seen.page.keyboard.press("Enter")
     seen.page.wait_for_selector("#detail article:has-text('And one more.')")
+    assert seen.messages == []
+
+
+def test_it_waits_for_the_first_turn(browser, served_at, tmp_path):
+    """A page that is open before anything was said shows the conversation when it begins."""
+    path = tmp_path / "empty.db"
+    open_store(path).close()
+    seen = browser(served_at(path))
+    assert "No conversation yet" in seen.page.inner_text("#state")
+    store = open_store(path)
+    Ledger(store, store.open_session("talk")).ingest([{"role": "user", "content": "Hello."}])
+    store.close()
+    until(seen, "document.getElementById('state').textContent.startsWith('1 message')")
     assert seen.messages == []
 
 

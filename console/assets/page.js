@@ -2,6 +2,7 @@
 
 const $ = (id) => document.getElementById(id);
 const EVERY = 1000; // milliseconds between two looks at a conversation that may go on
+const SELDOM = 10; // looks between two at the list of conversations
 
 class Page {
   constructor(origin) {
@@ -33,12 +34,24 @@ class Page {
   }
 
   async start() {
-    const { sessions, chosen } = await this.origin.sessions();
-    $('sessions').append(...sessions.map(({ session, messages }) => make('option', { value: session },
-      messages === undefined ? session : `${session} (${count(messages, 'message')})`)));
-    if (chosen) $('sessions').value = chosen;
-    await this.open($('sessions').value);
+    let chosen = await this.listed();
+    while (!chosen && this.origin.live) {
+      $('state').textContent = 'No conversation yet: it begins with the first turn.';
+      await new Promise((done) => { setTimeout(done, EVERY); });
+      chosen = await this.listed();
+    }
+    await this.open(chosen);
     if (this.origin.live) this.look();
+  }
+
+  /* The conversations to choose from, the chosen one kept; gives the one last used. */
+  async listed() {
+    const { sessions, chosen } = await this.origin.sessions();
+    const kept = $('sessions').value || chosen;
+    $('sessions').replaceChildren(...sessions.map(({ session, messages }) => make('option', { value: session },
+      messages === undefined ? session : `${session} (${count(messages, 'message')})`)));
+    if (kept) $('sessions').value = kept;
+    return chosen;
   }
 
   async open(session) {
@@ -51,17 +64,18 @@ class Page {
     this.take(await this.origin.chart(session, {}));
   }
 
-  /* Again and again: what is new, and only that. */
-  async look() {
+  /* Again and again: what is new, and only that; now and then which conversations there are. */
+  async look(times = 1) {
     const { chart } = this;
     try {
+      if (times % SELDOM === 0 && !document.hidden && document.activeElement !== $('sessions')) await this.listed();
       const known = { count: chart.count, mark: chart.mark, revision: chart.revision };
       const answer = document.hidden ? { same: true } : await this.origin.chart(chart.session, known);
       if (!answer.same && this.chart === chart) this.take(answer);
       this.lost = '';
     } catch (error) { this.lost = ` · no answer: ${error.message}`; }
     this.tell();
-    setTimeout(() => this.look(), EVERY);
+    setTimeout(() => this.look(times + 1), EVERY);
   }
 
   take(chart) {
