@@ -33,6 +33,9 @@ _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+_FORBIDDEN: Final = (
+    "Forbidden: open the address that `lcm view` printed by hand, not from another page.\n"
+)
 #: Where a request may come from, as browsers say: the page itself, or a person.
 _FROM: Final = ("same-origin", "none")
 
@@ -105,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if not self._is_ours():
-            self._refuse(HTTPStatus.FORBIDDEN)
+            self._send(HTTPStatus.FORBIDDEN, "text/plain", _FORBIDDEN)
             return
         asked = urlsplit(self.path)
         token, _, name = asked.path.lstrip("/").partition("/")

@@ -14,8 +14,8 @@ from lcm.dag.ingest import Ledger
 from lcm.storage import open_store
 from talks import HOSTILE, compacted, long
 
-#: Pixels above the bottom of the graph: in the messages, in the lowest and the next lane of summaries.
-MESSAGES, LEAVES, ABOVE = 10, 80, 106
+#: Pixels above the bottom of the graph: in the messages, in the lowest lane of summaries.
+MESSAGES, LEAVES = 26, 96
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ _FOUND = """
 ([from, to]) => {
   const canvas = document.getElementById('graph');
   const [x, wide] = [Math.floor(from * canvas.width), Math.ceil((to - from) * canvas.width)];
-  const { data } = canvas.getContext('2d').getImageData(x, canvas.height - 64, wide, 64);
+  const { data } = canvas.getContext('2d').getImageData(x, canvas.height - 80, wide, 80);
   const wanted = getComputedStyle(document.documentElement).getPropertyValue('--hit').trim();
   const [r, g, b] = [1, 3, 5].map((at) => parseInt(wanted.slice(at, at + 2), 16));
   let dots = 0;

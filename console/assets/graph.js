@@ -1,6 +1,6 @@
 /* The graph on a canvas: only what is in sight is drawn, whatever the conversation's length. */
 
-const LANE = 26, GAP = 4, BARS = 64, TOP = 8, LEAST = 0.02, MOST = 40;
+const LANE = 26, GAP = 4, BARS = 80, TURNS = 16, TOP = 8, LEAST = 0.02, MOST = 40;
 
 /* Lanes, from the bottom: those of depth 0, then those of depth 1 and so on; what overlaps stands one above the other. */
 const lanesOf = (nodes) => {
@@ -121,6 +121,7 @@ class Graph {
       for (let n = firstFrom(lane, first); n < lane.length && lane[n].span[0] <= last; n += 1) this.paintNode(lane[n], left);
     });
     this.paintMessages(first, last, left);
+    this.paintTurns(first, last, left);
   }
 
   paintCover(span, left) {
@@ -161,7 +162,7 @@ class Graph {
   /* Where a message is narrower than a pixel, a column shows the largest of its messages; hits and what is lit win. */
   paintMessages(first, last, left) {
     const { role, tokens, uid, withdrawn } = this.chart.messages;
-    const base = this.height - 6;
+    const base = this.height - TURNS - 6;
     const step = Math.max(1, Math.floor(1 / this.scale));
     const wide = Math.max(this.scale * step - (this.scale > 4 ? 1 : 0), 1);
     const ink = { user: this.colour('user'), assistant: this.colour('assistant'), tool: this.colour('tool') };
@@ -174,7 +175,7 @@ class Graph {
         found = found || this.hits.has(uid[k]);
         kept = kept || !withdrawn[k];
       }
-      const high = 4 + (BARS - 22) * Math.log2(1 + most) / this.most;
+      const high = 4 + (BARS - TURNS - 22) * Math.log2(1 + most) / this.most;
       const x = n * this.scale - left;
       this.pen.globalAlpha = lit ? 1 : kept ? 0.38 : 0.12;
       this.pen.fillStyle = ink[role[n]] || other;
@@ -186,6 +187,15 @@ class Graph {
         this.pen.fillRect(x, base + 1, Math.max(wide, 2), 4);
       }
       if (this.chosen && this.chosen.index >= n && this.chosen.index < n + step) this.ring('chosen', x - 1, base - high - 1, wide + 2, high + 2, 2);
+    }
+  }
+
+  /* Turn numbers under the messages, as many as there is room for. */
+  paintTurns(first, last, left) {
+    const step = Math.max(Math.ceil(90 / this.scale), 1);
+    this.pen.fillStyle = this.colour('dim');
+    for (let n = Math.ceil(first / step) * step; n <= last; n += step) {
+      this.pen.fillText(`turn ${this.chart.messages.turn[n]}`, n * this.scale - left, this.height - TURNS / 2 + 1);
     }
   }
 

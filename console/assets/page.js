@@ -12,7 +12,7 @@ class Page {
     this.panel = new Panel($('detail'), this);
     $('mode').append(...origin.modes.map(([name, words]) => make('option', { value: name }, words)));
     $('legend').append(...[['lit', 'summary in the context'], ['unlit', 'other summary'], ['user', 'user'], ['assistant', 'assistant'],
-      ['tool', 'tool'], ['hit', 'found']].flatMap(([name, words]) => [make('b', { class: name }), words]), '. Pale: not in the context.');
+      ['tool', 'tool'], ['hit', 'found']].flatMap(([name, words]) => [make('b', { class: name }), words]), '. Pale: not in the context. ≈: extracted without a model.');
     this.listen();
   }
 
