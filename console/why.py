@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["VERB", "gather", "view"]
 
 _SHORT: Final = 8
-#: Compactions, and rows word for word, that are shown unless all are asked for.
-_NEWEST: Final = 5
-_ROWS: Final = 30
+#: Rows word for word, and compactions, that are shown unless all are asked for; fewer in a chat.
+_NEWEST: Final = (30, 5)
+_IN_CHAT: Final = (8, 2)
 #: The part of a list from which it is said that results of tools are shown in part; below it is how one counts.
 _NOTABLE: Final = 0.02
 
@@ -127,13 +127,16 @@ def _below(node: Node, before: Mapping[str, int]) -> list[str]:
     return [source.node for source in node.sources if source.node and source.node in before]
 
 
-def view(data: Mapping[str, Any], *, everything: bool) -> list[RenderableType]:
-    """The rows as a table, the compactions as lines."""
+def view(data: Mapping[str, Any], *, newest: tuple[int, int] | None = None) -> list[RenderableType]:
+    """The rows as a table, the compactions as lines; of each kind the *newest*, or all."""
     from rich.text import Text
 
     rows = data["rows"]
     head = f"session {flat(data['session'])}: {many(data['tokens'], 'token')} in {many(len(rows), 'row')}"
-    shown: list[RenderableType] = [Text(head, style="bold"), _table(rows, everything=everything)]
+    shown: list[RenderableType] = [
+        Text(head, style="bold"),
+        _table(rows, newest[0] if newest else len(rows)),
+    ]
     if data["shortened"] > data["tokens"] * _NOTABLE:
         left = many(data["shortened"], "token")
         shown.append(
@@ -143,7 +146,7 @@ def view(data: Mapping[str, Any], *, everything: bool) -> list[RenderableType]:
     if not done:
         return [*shown, Text("Nothing was compacted yet: all of it is there word for word.")]
     shown.append(Text(f"\nwhat was replaced, in {many(len(done), 'compaction')}", style="bold"))
-    first = 0 if everything else max(len(done) - _NEWEST, 0)
+    first = max(len(done) - newest[1], 0) if newest else 0
     if first:
         shown.append(Text(f"{many(first, 'earlier one')} with --all", style="dim"))
     for number, each in enumerate(done[first:], first + 1):
@@ -151,7 +154,7 @@ def view(data: Mapping[str, Any], *, everything: bool) -> list[RenderableType]:
     return shown
 
 
-def _table(rows: Sequence[Mapping[str, Any]], *, everything: bool) -> Table:
+def _table(rows: Sequence[Mapping[str, Any]], most: int) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -170,7 +173,7 @@ def _table(rows: Sequence[Mapping[str, Any]], *, everything: bool) -> Table:
             topic = f": {flat(block['topic'])}" if block["topic"] else ""
             said = f"{_turns(block['turns'])}, {of}, at {block['level']}{topic}"
             table.add_row(*_cells(block, Text(said), indent="  "))
-    left_out = 0 if everything else max(len(messages) - _ROWS, 0)
+    left_out = max(len(messages) - most, 0)
     if left_out:
         tokens = sum(row["tokens"] for row in messages[:left_out])
         what = f"{many(left_out, 'message')} word for word; each of them with --all"
@@ -218,7 +221,8 @@ def run(call: Call) -> Answer:
         said = no_session(call.store)
         return Answer({"session": None, "note": said}, shown=[said])
     data = gather(call.open(), session)
-    return Answer(data, shown=view(data, everything=bool(call.options.get("all"))))
+    newest = None if call.options.get("all") else _IN_CHAT if call.exactly else _NEWEST
+    return Answer(data, shown=view(data, newest=newest))
 
 
 def add(parser: argparse.ArgumentParser) -> None:
