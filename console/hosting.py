@@ -235,9 +235,10 @@ def _folder(host: Hosting) -> Check:
     elsewhere = [each.parent for each in host.home.glob("plugins/*/plugin.yaml") if _is_ours(each)]
     if elsewhere:
         said = (
-            f"The plugin is in {elsewhere[0]}: its folder must be called lcm, like context.engine."
+            f"The plugin is in {elsewhere[0]}. Hosts know it there by the name in its manifest alone, "
+            "and only while lcm is in plugins.enabled."
         )
-        return wrong("plugin", said, f"mv {elsewhere[0]} {folder}")
+        return note("plugin", said, f"mv {elsewhere[0]} {folder}")
     said = f"It is not in {folder}."
     if host.python and _asked(host.python, _AS_PACKAGE) == NAME:
         return good("plugin", f"installed as a package for {host.python}")

@@ -83,19 +83,58 @@ def no_package(home):
     home._python_path.append(str(folder))
 
 
-@pytest.mark.parametrize("change", [not_selected, not_enabled, disabled, no_package])
+def no_manifest(home):
+    (home.path / "plugins" / "lcm" / "plugin.yaml").unlink()
+
+
+def another_folder(home):
+    (home.path / "plugins" / "lcm").rename(home.path / "plugins" / "hermes-lcm")
+
+
+def another_kind(home):
+    """What hosts guess from words in the code where the manifest names no kind."""
+    manifest = home.path / "plugins" / "lcm" / "plugin.yaml"
+    manifest.write_text(manifest.read_text().replace("kind: standalone\n", "kind: exclusive\n"))
+
+
+def safe_mode(home):
+    home.variables["HERMES_SAFE_MODE"] = "1"
+
+
+def cut_off(home):
+    """A copy that was interrupted: register() raises, and the host logs that where nobody looks."""
+    module = home.path / "plugins" / "lcm" / "host" / "engine.py"
+    module.write_text(module.read_text()[:9000])
+
+
+#: What keeps the newer host from loading hooks and commands, but not the engine.
+NEWER_LOADS_IT = (not_enabled, disabled, no_manifest, another_kind, safe_mode)
+
+CHANGES = [
+    not_selected, not_enabled, disabled, no_package, no_manifest, another_kind, safe_mode, cut_off,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_silent_fallback_is_found(home, change):
     """HOST-02: an agent that gets Hermes's own compressor is an agent whose home the doctor finds fault with."""
     change(home)
     served = engine_of(home)
     code, wrong = from_outside(home)
     if served == "lcm":  # the newer host loads an engine that is not enabled, and misses its hooks
-        assert home.host.is_new and change in (not_enabled, disabled)
+        assert home.host.is_new and change in NEWER_LOADS_IT
     elif change is not not_selected:
         assert "log" in wrong or home.host.is_new
     assert code == 1
     assert wrong
     assert all(check["remedy"] for check in wrong.values())
+
+
+def test_another_name_of_the_folder_stops_nothing(home):
+    """Both hosts go by the manifest: the agent gets lcm, and the doctor only mentions it."""
+    another_folder(home)
+    assert engine_of(home) == "lcm"
+    assert from_outside(home) == (0, {})
 
 
 def test_asked_in_hermes_it_tells_which_engine_it_gives(home):

@@ -43,6 +43,8 @@ class HermesHome:
         for new in (self.path / "plugins", self.work, folder / "home"):
             new.mkdir(parents=True)
         self._python_path: list[str] = []
+        self.variables: dict[str, str] = {}
+        """More of the environment of whatever is run here."""
         endpoint = {"provider": "custom", "base_url": model_url, "api_key": "sk-nobody"}
         self.config: dict[str, Any] = {
             "model": {**endpoint, "default": MODEL, "context_length": 65536},
@@ -99,6 +101,7 @@ class HermesHome:
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONPATH": os.pathsep.join(self._python_path),
             "TERM": "dumb",
+            **self.variables,
             **more,
         }
 
