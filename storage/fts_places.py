@@ -9,7 +9,6 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from heapq import nlargest
 from itertools import chain
@@ -20,8 +19,8 @@ from .records import Filter
 
 __all__ = ["passing", "ranked"]
 
-#: Neighbouring numbers that are one place, and how many places are looked at closely.
-_PLACE, _PLACES = 8, 24
+#: Neighbouring numbers that are one place, how many places are looked at closely, and how many at all.
+_PLACE, _PLACES, _LIKELY = 8, 24, 60
 _CHUNK = 500
 #: Messages with which a close look is content.
 _FEW = 10
@@ -50,9 +49,9 @@ def ranked(
     kind = ranking.kind_of((row.role, row.length) for run in runs for row in run)
     found = ranking.scores(runs, weighed, kind, scope.high)
     if len(found) < limit and len(likely) > _PLACES:
-        least = min(found.values(), default=1.0)
         seen = {row.id for run in runs for row in run}
-        further = _further(sql, set(likely), weighed, where, least)
+        others = _runs(sql, _spans(likely[_PLACES:], scope), where)
+        further = _further(others, weighed, min(found.values(), default=1.0))
         found |= {number: worth for number, worth in further.items() if number not in seen}
     return found
 
@@ -73,7 +72,11 @@ def _kept(sql: sqlite3.Connection, numbers: Numbers, where: Filter) -> set[int] 
     return passing(sql, sorted(set().union(*numbers.values())), replace(where, lines=None))
 
 
-def passing(sql: sqlite3.Connection, every: Sequence[int], where: Filter) -> set[int]:
+def passing(
+    sql: sqlite3.Connection,
+    every: Sequence[int],
+    where: Filter,
+) -> set[int]:
     """Those of these messages that *where* lets pass."""
     clause, values = condition(where)
     found: set[int] = set()
@@ -97,7 +100,7 @@ def _likely(
         gain = ranking.weight(scope.messages, term.holders)
         for place in {number // _PLACE for number in of_term}:
             worth[place] += gain
-    likely = nlargest(4 * _PLACES, worth, key=lambda place: (worth[place], place))
+    likely = nlargest(_LIKELY, worth, key=lambda place: (worth[place], place))
     around = {
         place: worth[place] + (worth.get(place - 1, 0.0) + worth.get(place + 1, 0.0)) / 2
         for place in likely
@@ -116,38 +119,17 @@ def _spans(places: Sequence[int], scope: Scope) -> list[tuple[int, int]]:
 
 
 def _further(
-    sql: sqlite3.Connection,
-    places: set[int],
-    terms: Sequence[ranking.Term],
-    where: Filter,
-    most: float,
+    runs: Sequence[Sequence[ranking.Row]], terms: Sequence[ranking.Term], most: float
 ) -> dict[int, float]:
     """Messages of places that were not looked at closely, by the words that they hold: for further pages."""
-    worth: dict[int, float] = defaultdict(float)
-    for term in terms:
-        for number in term.counts:
-            if number // _PLACE in places:
-                worth[number] += term.weight
-    top = max(worth.values(), default=1.0)
-    kept = passing(sql, list(worth), where)
-    return {number: most * worth[number] / top for number in kept - _answers(sql, kept, where)}
-
-
-def _answers(sql: sqlite3.Connection, numbers: AbstractSet[int], where: Filter) -> set[int]:
-    """Those that are results of the tools that *where* leaves out, by the call before them."""
-    if not where.without_tools:
-        return set()
-    called = (
-        "SELECT p.tool FROM entries e JOIN entries q ON q.line = e.line AND q.seq < e.seq"
-        " JOIN messages p ON p.id = q.message WHERE e.message = ? AND (p.role <> 'tool' OR p.tool <> '')"
-        " ORDER BY q.seq DESC LIMIT 1"
-    )
-    results = passing(sql, sorted(numbers), Filter(roles=("tool",)))
-    return {
-        number
-        for number in results
-        if (row := sql.execute(called, [number]).fetchone()) and row[0] in where.without_tools
+    worth = {
+        row.id: sum(term.weight for term in terms if row.id in term.counts)
+        for run in runs
+        for row in run
+        if row.found
     }
+    top = max(worth.values(), default=0.0) or 1.0
+    return {number: most * own / top for number, own in worth.items() if own}
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
