@@ -146,8 +146,8 @@ def _runs(
     sql: sqlite3.Connection, spans: Sequence[tuple[int, int]], where: Filter
 ) -> list[list[ranking.Row]]:
     """The messages of *spans*, in the order of their lines; those aside that count for nothing."""
-    kept, values = condition(replace(where, lines=None, without_tools=(), without=()))
-    there, more = condition(Filter(without=where.without))
+    kept, values = condition(replace(where, lines=None, without_tools=(), without=(), last=None))
+    there, more = condition(Filter(without=where.without, last=where.last))
     if where.lines is not None:
         there += f" AND +e.line IN ({','.join('?' * len(where.lines))})"
         more += where.lines

@@ -59,21 +59,25 @@ def search(
 
 
 def _scope(sql: sqlite3.Connection, where: Filter) -> Scope:
-    (last,) = sql.execute("SELECT ifnull(max(id), 0) FROM messages").fetchone()
+    (newest,) = sql.execute("SELECT ifnull(max(id), 0) FROM messages").fetchone()
+    last = newest if where.last is None else min(newest, where.last)
     if where.lines is None:
         return Scope(1, last, last, None)
     marks = ",".join("?" * len(where.lines))
-    of_lines = f"SELECT message FROM entries WHERE line IN ({marks}) LIMIT {_SMALL + 1}"
+    of_lines = (
+        f"SELECT message FROM entries WHERE line IN ({marks}) AND message <= ? LIMIT {_SMALL + 1}"
+    )
+    values = [*where.lines, last]
     low, high, count = sql.execute(
         f"SELECT ifnull(min(message), 1), ifnull(max(message), 0), count(*) FROM ({of_lines})",
-        where.lines,
+        values,
     ).fetchone()
     if count > _SMALL:
         return Scope(1, last, last, None, loose=True)
     members = None
     if high - low >= count:
-        members = frozenset(chain.from_iterable(sql.execute(of_lines, where.lines)))
-    return Scope(low, high, count, members, (high - low + 1) / max(last, 1))
+        members = frozenset(chain.from_iterable(sql.execute(of_lines, values)))
+    return Scope(low, high, count, members, (high - low + 1) / max(newest, 1))
 
 
 # terms
@@ -178,10 +182,11 @@ def search_nodes(
     if not match:
         return []
     lines = "" if where.lines is None else f" AND n.line IN ({','.join('?' * len(where.lines))})"
+    made = "" if where.made is None else " AND n.time <= ?"
     rows = sql.execute(
         "SELECT n.uid, bm25(node_index) FROM node_index f JOIN nodes n ON n.id = f.rowid"
-        f" WHERE node_index MATCH ?{lines} ORDER BY 2, n.id DESC LIMIT ?",
-        [match, *(where.lines or ()), limit],
+        f" WHERE node_index MATCH ?{lines}{made} ORDER BY 2, n.id DESC LIMIT ?",
+        [match, *(where.lines or ()), *([] if where.made is None else [where.made]), limit],
     )
     return [Hit(-rank, node=unpack_uid(uid)) for uid, rank in rows]
 

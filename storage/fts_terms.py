@@ -78,10 +78,9 @@ def condition(where: Filter) -> tuple[str, list[object]]:
     if where.without:
         parts.append(f"m.id NOT IN ({','.join('?' * len(where.without))})")
         values += where.without
-    if where.since is not None:
-        parts.append("m.time >= ?")
-        values.append(where.since)
-    if where.until is not None:
-        parts.append("m.time <= ?")
-        values.append(where.until)
+    limits = (("m.id <= ?", where.last), ("m.time >= ?", where.since), ("m.time <= ?", where.until))
+    for part, limit in limits:
+        if limit is not None:
+            parts.append(part)
+            values.append(limit)
     return "".join(f" AND {part}" for part in parts), values

@@ -288,7 +288,7 @@ class MemoryStore(MemoryGraph):
         self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int
     ) -> list[Hit]:
         kept = self._messages
-        around = self.texts(Filter(where.lines, without=where.without))
+        around = self.texts(Filter(where.lines, without=where.without, last=where.last))
         passing = {n for n in kept if self._passes_filter(n, kept[n], where)}
         placed = [
             [line.places[seq][0] for seq in sorted(line.places)] for line in self._lines.values()
@@ -303,6 +303,7 @@ class MemoryStore(MemoryGraph):
             for node in self._nodes.values()
             if node.kind not in ("frame", "state")
             and (where.lines is None or node.line in where.lines)
+            and (where.made is None or node.time <= where.made)
         }
         return [Hit(score, node=uid) for uid, score in ranked(texts, words, phrases)][:limit]
 
@@ -320,9 +321,13 @@ class MemoryStore(MemoryGraph):
             and (not where.tool or where.tool in kept.drafts[-1].tool.split(" "))
             and kept.drafts[-1].tool not in where.without_tools
             and number not in where.without
+            and (where.last is None or number <= where.last)
             and (where.since is None or kept.time >= where.since)
             and (where.until is None or kept.time <= where.until)
         )
+
+    def newest(self) -> int:
+        return max(self._messages, default=0)
 
     def vocabulary(self) -> list[str]:
         return sorted(

@@ -168,6 +168,9 @@ class Store(Protocol):
     def texts(self, where: Filter) -> Iterator[tuple[int, int, str]]:
         """(message, version, searchable text) of each version, newest message first."""
 
+    def newest(self) -> int:
+        """Our number of the message that was stored last; 0 if there is none."""
+
     def vocabulary(self) -> list[str]:
         """Terms of the search index: words of messages in lower case, or their stems."""
 

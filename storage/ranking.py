@@ -36,6 +36,8 @@ __all__ = [
 
 _WORD = re.compile(rf"(?:[^\W_]|[{MARKS}])+")
 _SATURATION, _BY_LENGTH = 0.6, 0.6
+#: Times the length of the average from which on a message is no longer.
+_TIMES = 4.0
 #: What a word of a message counts for those so many places away.
 _NEAR = (0.7, 0.5, 0.3, 0.2)
 REACH = len(_NEAR)
@@ -159,7 +161,8 @@ def _spread(
         row = slots[at] if at is not None else None
         if at is None or row is None:
             continue
-        long = 1 - _BY_LENGTH + _BY_LENGTH * row.length / kind.length
+        times = min(row.length / kind.length, _TIMES) if term.spreads else 1.0
+        long = 1 - _BY_LENGTH + _BY_LENGTH * times
         worth = count * (1 + _SATURATION) / (count + _SATURATION * long)
         best[at] = max(best[at], worth)
         for away, share in enumerate(_NEAR if term.spreads else (), 1):

@@ -176,6 +176,10 @@ class Filter:
     """Leave out calls and results of these tools; what they say counts for nothing around them either."""
     without: tuple[int, ...] = ()
     """Leave out these messages, in the same way."""
+    last: int | None = None
+    """Leave out messages with greater numbers: those that came later."""
+    made: float | None = None
+    """Leave out summaries that were made later."""
 
 
 @dataclass(frozen=True, slots=True)

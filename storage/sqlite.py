@@ -311,6 +311,10 @@ class SqliteStore:
             yield from batch
             before = batch[-1][0]
 
+    def newest(self) -> int:
+        with self._connection.reading() as sql:
+            return log_tables.next_number(sql) - 1
+
     def vocabulary(self) -> list[str]:
         with self._connection.reading() as sql, fts.working(sql):
             return fts_search.vocabulary(sql)

@@ -12,11 +12,12 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from .canon import plain_text, spelt
 
-__all__ = ["MARKS", "UNSPACED", "content_text", "indexable", "searchable", "tool_names"]
+__all__ = ["MARKS", "UNSPACED", "content_text", "indexable", "parts_of", "searchable", "tool_names"]
 
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf"
@@ -28,6 +29,13 @@ MARKS = "".join(
     chr(code) for code in range(0x300, 0x1E00) if unicodedata.category(chr(code)) in ("Mn", "Mc")
 )
 """Accents and vowel signs, which belong to the word that they stand in although ``\\w`` has none of them."""
+#: A name in camel case, and the words of one.
+_CAMEL = re.compile(r"[A-Za-z0-9]*[a-z][A-Z][A-Za-z0-9]*")
+_INSIDE = re.compile(r"[A-Z](?<=[a-z][A-Z])")
+_ENDS, _BEGINS = re.compile(r"[A-Za-z0-9]+\Z"), re.compile(r"[A-Za-z0-9]+")
+_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+#: Characters of the longest one, names of a text that are taken, and places that are looked at: base64 is none.
+_LONGEST_NAME, _MOST_NAMES, _MOST_HUMPS = 64, 500, 2_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TEXT_KEYS = ("text", "input_text", "output_text", "refusal", "filename", "file_name", "name")
 _PLAIN = frozenset({"role", "content"})
@@ -126,8 +134,35 @@ def tool_names(message: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def indexable(text: str) -> str:
-    """*text* as the index takes it: no NUL, no lone surrogate, unspaced scripts spaced."""
-    if text.isascii():
-        return text.replace("\0", " ") if "\0" in text else text
-    text = _SURROGATE.sub(" ", text.replace("\0", " "))
-    return _UNSPACED.sub(r" \1 ", text)
+    """*text* as the index takes it: no NUL, no lone surrogate, unspaced scripts spaced, parts of names behind it."""
+    if "\0" in text:
+        text = text.replace("\0", " ")
+    if not text.isascii():
+        text = _UNSPACED.sub(r" \1 ", _SURROGATE.sub(" ", text))
+    parts = {part: None for name in _camels(text) for part in parts_of(name)}
+    return f"{text}\n{' '.join(parts)}" if parts else text
+
+
+def _camels(text: str) -> dict[str, None]:
+    """The names in camel case that *text* holds, each once."""
+    names: dict[str, None] = {}
+    end = 0
+    for hump in islice(_INSIDE.finditer(text), _MOST_HUMPS):
+        at = hump.start()
+        if at >= end:
+            start = max(at - _LONGEST_NAME, end)
+            before = _ENDS.search(text, start, at)
+            after = _BEGINS.match(text, at, at + _LONGEST_NAME)
+            if before and after:
+                end = after.end()
+                names[text[before.start() : end]] = None
+                if len(names) == _MOST_NAMES:
+                    break
+    return names
+
+
+def parts_of(name: str) -> list[str]:
+    """The words of a name in camel case; none for anything else."""
+    if not _CAMEL.fullmatch(name) or len(name) > _LONGEST_NAME:
+        return []
+    return [part for part in _HUMP.findall(name) if len(part) > 1]

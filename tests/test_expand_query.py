@@ -155,10 +155,11 @@ def test_a_summary_is_opened(engine):
     outline = json.loads(asked.handle_tool_call("lcm_describe", {}))
     node = outline["nodes"][0]["uid"]
     model.asked.clear()
-    answer = ask(asked, uids=node)
+    assert ask(asked, uids=node)["truncated"] is False
     assert len(model.asked) == 1
     assert FACTS[0][0] in model.asked[0].text
-    assert answer["truncated"] is True
+    assert ask(asked, uids=node, budget_tokens=500)["truncated"] is True
+    assert FACTS[0][0] in model.asked[1].text
 
 
 @pytest.mark.parametrize("budget", [200, 1000, 32_000, "300", -5, 10**30])

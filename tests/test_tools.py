@@ -480,6 +480,116 @@ def test_wrong_calls_are_answered(desk):
         assert "error" in json.loads(call(desk, name, args))
 
 
+def desk_of(path, rows):
+    """A desk on a session that holds *rows*, and its ledger."""
+    store = open_store(path)
+    session = store.open_session("s")
+    ledger = Ledger(store, session)
+    ledger.bind(rows)
+    return Desk(store, session, Settings()), ledger
+
+
+def every_page(desk, **args):
+    """uids of every page of a search, in order."""
+    found, cursor = [], None
+    while True:
+        answer = ask(desk, "lcm_grep", cursor=cursor, **args)
+        found += [each["uid"] for each in answer["results"]]
+        cursor = answer["cursor"]
+        if cursor is None:
+            return found
+
+
+@pytest.mark.parametrize("scope", ["session", "all"])
+@pytest.mark.parametrize("mode", ["auto", "exact", "fuzzy"])
+@pytest.mark.parametrize("url", ["memory:", "lcm.db"])
+def test_no_page_is_skipped_or_repeated_while_messages_arrive(tmp_path, scope, mode, url):
+    """Between two pages messages come that match better, and nothing of the ranking moves."""
+    rows = [user(f"harbour pilot {n} " + "tide " * (n % 7)) for n in range(40)] + [said("Good.")]
+    desk, ledger = desk_of(url if url == "memory:" else tmp_path / url, rows)
+    whole = every_page(desk, query="harbour pilot", mode=mode, scope=scope, limit=50)
+    assert len(whole) == 40
+    found, cursor = [], None
+    for n in range(20):
+        answer = ask(
+            desk, "lcm_grep", query="harbour pilot", mode=mode, scope=scope, limit=3, cursor=cursor
+        )
+        found += [each["uid"] for each in answer["results"]]
+        cursor = answer["cursor"]
+        rows = [
+            *rows,
+            user(f"harbour pilot harbour pilot, the {n}th that came later"),
+            said("Yes."),
+        ]
+        ledger.bind(rows)
+        if cursor is None:
+            break
+    assert found == whole
+    desk.store.close()
+
+
+def test_repeats_are_one_result(tmp_path):
+    """SRCH: thirty times the same words are one result that says how often; 'exact' lists each."""
+    rows = [row for n in range(30) for row in (user("run the tests"), said(f"done {n}"))]
+    desk, _ = desk_of(
+        tmp_path / "lcm.db", [*rows, user("run the linter, not the tests"), said("ok")]
+    )
+    answer = ask(desk, "lcm_grep", query="run tests", role="user")
+    texts = [each["snippet"] for each in answer["results"]]
+    assert len(texts) == len(set(texts)) == 2
+    assert max(each.get("repeats", 0) for each in answer["results"]) == 29
+    assert ask(desk, "lcm_grep", query="run the tests", mode="exact")["total"] == 30
+    desk.store.close()
+
+
+def test_a_time_in_the_question_prefers_what_is_of_that_time(tmp_path):
+    """'last week' ranks what was said then first, and the note says what was taken for a time."""
+    now = time.time()
+    old = now - 7 * 86_400
+    rows = [
+        user("We decided on the harbour pilot.") | {"timestamp": now - 40 * 86_400},
+        user("We decided on the harbour tug.") | {"timestamp": old},
+        user("We decided on the harbour crane.") | {"timestamp": now},
+        said("Good."),
+    ]
+    desk, _ = desk_of(tmp_path / "lcm.db", rows)
+    answer = ask(desk, "lcm_grep", query="What did we decide on the harbour 7 days ago?")
+    assert "tug" in answer["results"][0]["snippet"]
+    assert "7 days ago" in answer["note"]
+    assert len(answer["results"]) >= 3
+    for args in (
+        {"since": "8 days ago", "until": "yesterday"},
+        {"since": old - 9, "until": old + 9},
+    ):
+        assert hit(desk, "harbour", **args) == ["We decided on the harbour tug."]
+    assert "last Tuesday" in ask(desk, "lcm_grep", query="x", since="soonish")["hint"]
+    desk.store.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("user timeline", "Call getUserTimeline first."),
+        ("getUserTimeline", "The user timeline is slow."),
+        ("http response", "parseHTTPResponse failed"),
+        ("quota 417", "ERR_QUOTA_417 came up"),
+        ("err_quota_417", "ERR_QUOTA_417 came up"),
+        ("lexer core", "see src/grammar/lexer_core.py"),
+        ("src/grammar/lexer_core.py", "see src/grammar/lexer_core.py"),
+        ("--dry-run", "use --dry-run there"),
+        ("9fceb02", "commit 9fceb02a1b is bad"),
+        ("हिन्दी", "यह हिन्दी में है"),
+        ("会议改到什么时候", "会议改到星期四下午三点"),
+    ],
+)
+def test_names_are_found_whole_and_in_parts(tmp_path, query, text):
+    """Camel case, snake case, paths, flags, codes, hashes, vowel signs and questions without spaces."""
+    rows = [row for n in range(9) for row in (user(f"talk of rain {n}"), said("yes"))]
+    desk, _ = desk_of(tmp_path / "lcm.db", [user(text), *rows])
+    assert hit(desk, query)[0] == text
+    desk.store.close()
+
+
 @pytest.mark.parametrize("named", [True, False], ids=["named", "nameless"])
 def test_a_search_does_not_find_its_question(tmp_path, named):
     """While the agent works, what the user asked last and what earlier searches said are no answers."""

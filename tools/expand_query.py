@@ -60,11 +60,12 @@ def expand_query(
         raise ToolError("The question is empty.", "Ask it in plain words.")
     budget = _budget(budget_tokens)
     named = _uids(uids)
-    messages = _named(desk, text, named) if named else _best(desk, text)
+    pairs = _named(desk, text, named) if named else _best(desk, text)
+    messages = desk.store.read(pairs[: _PASSAGES * max(len(named), 1)])
     passages, left_out = _passages(desk, text, messages, budget)
     if not passages:
         return {"answer": "", "sources": [], "truncated": False, "note": _NOTHING}
-    cut = left_out or not all(passage.whole for passage in passages)
+    cut = left_out or len(messages) < len(pairs) or not all(passage.whole for passage in passages)
     return {"truncated": cut} | _answer(desk, text, passages, budget)
 
 
@@ -86,17 +87,17 @@ def _uids(value: Any) -> list[str]:
     return [str(each) for each in given if str(each).strip()]
 
 
-def _best(desk: Desk, question: str) -> list[Message]:
+def _best(desk: Desk, question: str) -> list[tuple[int, int]]:
     """What a search finds: messages, and those under the summaries that it finds."""
-    hits = ranking_of(desk, question, Filter(lines=desk.lines)).hits[:_PASSAGES]
+    hits = ranking_of(desk, question).hits[:_PASSAGES]
     numbers = [(hit.message, hit.version) for hit in hits if hit.message is not None]
     for hit in hits:
         if hit.node is not None:
             numbers += _under(desk, question, hit.node)[: _PASSAGES // 4]
-    return desk.store.read(list(dict.fromkeys(numbers))[:_PASSAGES])
+    return list(dict.fromkeys(numbers))[:_PASSAGES]
 
 
-def _named(desk: Desk, question: str, uids: Sequence[str]) -> list[Message]:
+def _named(desk: Desk, question: str, uids: Sequence[str]) -> list[tuple[int, int]]:
     found: dict[tuple[int, int], None] = {}
     for uid in uids:
         named = desk.find(uid)
@@ -104,7 +105,7 @@ def _named(desk: Desk, question: str, uids: Sequence[str]) -> list[Message]:
             found[named.message.id, named.message.version] = None
         elif named.node is not None:
             found |= dict.fromkeys(_under(desk, question, named.node.uid))
-    return desk.store.read(list(found)[: _PASSAGES * len(uids)])
+    return list(found)
 
 
 def _under(desk: Desk, question: str, node: str) -> list[tuple[int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import time as clock
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,11 +14,14 @@ from typing import Any
 from ..storage.errors import StoreIndexBroken
 from ..storage.records import Filter, Hit
 from .answers import ToolError
+from .describe import stamp
 from .desk import Desk
+from .folding import page_of
 from .fuzzy import repair
 from .patterns import Find, Stopwatch, exactly, mentions, pattern
-from .query import looks_like_a_pattern, terms_of, unspaced
+from .query import Terms, looks_like_a_pattern, terms_of, unspaced
 from .results import POOL, Ranking, note_on, results
+from .when import moment, spans_in
 
 __all__ = ["MODES", "grep", "ranking_of"]
 
@@ -41,7 +45,25 @@ _LEAST_RESULT = 400
 #: Results that there is room for in any window.
 _ALWAYS = 10
 _AS_WORDS = "Its words were searched for; mode 'regex' reads it as a pattern."
+_CURSOR = re.compile(r"(\d{1,9}):(\d{1,18}):(\d{1,18}):(\d{1,12}(?:\.\d{1,6})?)")
+#: By how much a message counts more that is of a time which the question names.
+_OF_THAT_TIME = 2.0
+_MOST_TIMES = 3
 _DATE = re.compile(r"\d{4}-?\d\d-?\d\d\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """Where a page begins, and what there was when the first one was asked for: later pages see no more."""
+
+    start: int
+    newest: int
+    asked: int
+    """Number of the question that the user asked last; 0 if nothing is going on."""
+    time: float
+
+    def __str__(self) -> str:
+        return f"{self.start}:{self.newest}:{self.asked}:{self.time}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +97,20 @@ def grep(
             "The query is empty.",
             "Say what to look for: a question, a name, a path, a phrase in quotes.",
         )
-    where = _filter(desk, filters)
+    at = _position(cursor) or _Position(
+        0, desk.store.newest(), _asked(desk), round(clock.time(), 3)
+    )
+    where = _filter(desk, filters, at)
     ranking = _ranking(desk, text, _choice(mode, "mode", MODES, "auto"), where)
-    start, newest = _position(cursor)
-    numbers = [hit.message for hit in ranking.hits if hit.message is not None]
-    newest = newest or max(numbers, default=0)
-    hits = [hit for hit in ranking.hits if hit.message is None or hit.message <= newest]
+    hits = ranking.hits
     count = min(_limit(limit), max(desk.page // _LEAST_RESULT, _ALWAYS))
-    shown = hits[start : start + count]
-    following = start + len(shown)
+    page = page_of(desk, hits, at.start, count, folds=ranking.mode in ("auto", "fuzzy"))
     return {
         "query": text if len(text) <= _SHOWN_QUERY else f"{text[:_SHOWN_QUERY]}…",
         "mode": ranking.mode,
         "total": len(hits),
-        "results": results(desk, shown, ranking),
-        "cursor": f"{following}:{newest}" if following < len(hits) else None,
+        "results": results(desk, page, ranking),
+        "cursor": None if page.following is None else str(replace(at, start=page.following)),
         "note": note_on(desk, ranking, hits, where),
     }
 
@@ -97,15 +118,18 @@ def grep(
 # arguments
 
 
-def _filter(desk: Desk, given: Mapping[str, Any]) -> Filter:
+def _filter(desk: Desk, given: Mapping[str, Any], at: _Position) -> Filter:
     scope = _choice(given.get("scope"), "scope", ("session", "all"), "session")
     tool = given.get("tool")
     return Filter(
         lines=desk.lines if scope == "session" else None,
         roles=_roles(given.get("role")),
         tool=str(tool).strip() if tool else "",
-        since=_time(given.get("since"), "since"),
-        until=_time(given.get("until"), "until", end=True),
+        since=_time(given.get("since"), "since", at.time),
+        until=_time(given.get("until"), "until", at.time, end=True),
+        without=(at.asked,) if at.asked else (),
+        last=at.newest,
+        made=at.time,
     )
 
 
@@ -130,20 +154,21 @@ def _limit(value: Any) -> int:
         raise ToolError("limit must be a whole number.", f"Use 1 to {_MOST_LIMIT}.") from None
 
 
-def _position(cursor: Any) -> tuple[int, int]:
+def _position(cursor: Any) -> _Position | None:
     if cursor in (None, ""):
-        return 0, 0
-    start, _, newest = str(cursor).partition(":")
-    if not (start.isdecimal() and newest.isdecimal()):
+        return None
+    found = _CURSOR.fullmatch(str(cursor))
+    if found is None:
         raise ToolError(
             f"'{str(cursor)[:40]}' is no cursor of a search.",
             "Leave it out to start with the best result.",
         )
-    return int(start), int(newest)
+    start, newest, asked, time = found.groups()
+    return _Position(int(start), int(newest), int(asked), float(time))
 
 
-def _time(value: Any, name: str, *, end: bool = False) -> float | None:
-    """Unix seconds, or an ISO date or time; a date alone means its begin, or its end."""
+def _time(value: Any, name: str, now: float, *, end: bool = False) -> float | None:
+    """Unix seconds, an ISO date or time, or one in words; what lasts means its begin, or its end."""
     if value in (None, ""):
         return None
     text = str(value).strip()
@@ -153,15 +178,18 @@ def _time(value: Any, name: str, *, end: bool = False) -> float | None:
         number = math.nan
     if math.isfinite(number):
         return number
+    span = moment(text, now)
+    if span is not None:
+        return span.last if end else span.first
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+        exact = datetime.fromisoformat(text)
+        exact = exact if exact.tzinfo else exact.replace(tzinfo=UTC)
+        return exact.timestamp() + (86_399.999 if end and _DATE.match(text) else 0)
+    except (ValueError, OverflowError):
         raise ToolError(
-            f"{name} '{text[:40]}' is no time.", "Use ISO: 2026-05-31 or 2026-05-31T14:00."
+            f"{name} '{text[:40]}' is no time.",
+            "Use ISO, 2026-05-31 or 2026-05-31T14:00, or words: yesterday, last Tuesday, two weeks ago.",
         ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return moment.timestamp() + (86_399.999 if end and _DATE.match(text) else 0)
 
 
 # searching
@@ -177,11 +205,13 @@ def _ranking(desk: Desk, text: str, mode: str, where: Filter) -> Ranking:
         return replace(found, find=find)
     if mode == "fuzzy":
         return _asking(_fuzzy, desk, text, where)
-    return ranking_of(desk, text, where)
+    return _asking(_auto, desk, text, where)
 
 
-def ranking_of(desk: Desk, question: str, where: Filter) -> Ranking:
-    """What mode ``auto`` finds."""
+def ranking_of(desk: Desk, question: str) -> Ranking:
+    """What mode ``auto`` finds in the session."""
+    asked = _asked(desk)
+    where = Filter(lines=desk.lines, without=(asked,) if asked else ())
     return _asking(_auto, desk, question, where)
 
 
@@ -205,11 +235,10 @@ def _own_calls_last(where: Filter) -> list[Filter]:
 
 
 def _auto(desk: Desk, text: str, where: Filter) -> Ranking:
-    terms = terms_of(text)
-    hits = _ranked(desk, terms.words, (*terms.phrases, *terms.pairs), where)
+    hits, terms, note = _timely(desk, text, where)
     if hits:
-        note = _AS_WORDS if looks_like_a_pattern(text) else ""
-        return Ranking(hits, terms.needles, "auto", note)
+        said = f"{_AS_WORDS} {note}".strip() if looks_like_a_pattern(text) else note
+        return Ranking(hits, terms.needles, "auto", said)
     literal = text.strip().strip('"') or text.strip()
     found = _scan(desk, exactly(literal), _Search(text, where, [literal]), "exact")
     if found.hits:
@@ -221,32 +250,56 @@ def _auto(desk: Desk, text: str, where: Filter) -> Ranking:
     return replace(ranking, note=note, tried="auto, exact and fuzzy")
 
 
+def _timely(desk: Desk, text: str, where: Filter) -> tuple[list[Hit], Terms, str]:
+    """What the words find, and before it what is of a time that *text* names."""
+    terms = terms_of(text)
+    phrases = (*terms.phrases, *terms.pairs)
+    hits = _ranked(desk, terms.words, phrases, where)
+    spans = spans_in(text, where.made or clock.time())
+    if not hits or not spans or where.since is not None or where.until is not None:
+        return hits, terms, ""
+    then = {
+        hit.message
+        for span in spans[:_MOST_TIMES]
+        for hit in _ranked(
+            desk, terms.words, phrases, replace(where, since=span.first, until=span.last)
+        )
+    }
+    if not then:
+        return hits, terms, ""
+    told = [
+        replace(hit, score=hit.score * _OF_THAT_TIME) if hit.message in then else hit
+        for hit in hits
+    ]
+    named = ", ".join(f"{span.text} ({stamp(span.first)[:10]})" for span in spans[:_MOST_TIMES])
+    return sorted(told, key=lambda hit: -hit.score), terms, f"Taken for a time: {named}."
+
+
 def _ranked(desk: Desk, words: Sequence[str], phrases: Sequence[str], where: Filter) -> list[Hit]:
     """Messages and nodes by their words; calls of our own tools and their results only repeat others.
 
     So does what the user said last: it is the question, and stands in the context word for word.
     """
     others = where if where.tool else replace(where, without_tools=_OWN_TOOLS)
-    asked = _newest(desk)
-    hits = _asked_for(desk.store.search, words, phrases, replace(others, without=asked), POOL)
-    if not hits and asked:
-        hits = _asked_for(desk.store.search, words, phrases, others, POOL)
-    if not (where.roles or where.tool or where.since or where.until):
+    hits = _asked_for(desk.store.search, words, phrases, others, POOL)
+    if not hits and where.without:
+        hits = _asked_for(desk.store.search, words, phrases, replace(others, without=()), POOL)
+    if not (where.roles or where.tool or where.since is not None or where.until is not None):
         lines = None if where.lines is None else desk.lineage
-        nodes = _asked_for(desk.store.search_nodes, words, phrases, Filter(lines=lines), 10)
+        nodes = _asked_for(
+            desk.store.search_nodes, words, phrases, Filter(lines=lines, made=where.made), 10
+        )
         hits += [Hit(hit.score * _NODE_WEIGHT, node=hit.node) for hit in nodes]
     return sorted(hits, key=lambda hit: -hit.score)
 
 
-def _newest(desk: Desk) -> tuple[int, ...]:
-    """The user message of the turn that is going on."""
+def _asked(desk: Desk) -> int:
+    """Number of the user message of the turn that is going on; 0 if none is."""
     last = desk.store.tail(desk.session.line, 1)
-    if not last or (
-        last[0].role == "assistant" and not desk.store.read([(last[0].id, 0)])[0].tool
-    ):  # nothing is going on
-        return ()
+    if not last or (last[0].role == "assistant" and not desk.store.read([(last[0].id, 0)])[0].tool):
+        return 0
     turn = desk.store.turns(desk.session.line, last[0].turn, last[0].turn)
-    return tuple(entry.id for entry in turn[:1] if entry.role == "user")
+    return next((entry.id for entry in turn[:1] if entry.role == "user"), 0)
 
 
 _Find = Callable[[Sequence[str], Sequence[str], Filter, int], Sequence[Hit]]
@@ -299,7 +352,8 @@ def _scan(
     watch = watch or Stopwatch()
     hits: dict[int, Hit] = {}
     note = ""
-    texts = chain.from_iterable(map(desk.store.texts, _own_calls_last(search.where)))
+    everything = replace(search.where, without=())
+    texts = chain.from_iterable(map(desk.store.texts, _own_calls_last(everything)))
     for number, version, text in texts:
         if number not in hits and (at := find(text)) >= 0:
             score = float(at + 1 if weigh else number)

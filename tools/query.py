@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ..storage.text import MARKS, UNSPACED, indexable
+from ..storage.text import MARKS, UNSPACED, parts_of
 
 __all__ = ["Terms", "looks_like_a_pattern", "pairs_of", "terms_of", "unspaced"]
 
 _PHRASE = re.compile(r'"([^"]{2,})"')
 _WORD = re.compile(rf"[\w{MARKS}][\w{MARKS}.\-/:@+#]*[\w{MARKS}]|\w")
 _PIECE = re.compile(rf"[\w{MARKS}]+")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 #: Of a script without spaces, or of none.
 _RUN = re.compile(f"[{UNSPACED}]+|[^{UNSPACED}]+")
 _MOST_TERMS = 64
@@ -196,14 +197,23 @@ def terms_of(question: str) -> Terms:
         if len(pieces) > 1:
             phrases.append(found)
         for piece in pieces:
+            phrases += _in_words(piece)
             parts = _parts(piece.lower())
             if len(parts) > 1:
                 phrases.append(piece)
             words += parts
     telling = [word for word in words if word not in _STOP] or words
-    spaced = [("" if indexable(word) != word else word) for word in words]
+    spaced = [("" if unspaced([word]) else word) for word in words]
     pairs = [f"{a} {b}" for a, b in pairwise(spaced) if a and b and _STOP.isdisjoint((a, b))]
     return Terms(_first(telling), _first(phrases), _first(pairs))
+
+
+def _in_words(name: str) -> list[str]:
+    """A name in camel case as it would be said, without a "get" or an "is" before it."""
+    parts = [part.lower() for part in parts_of(name)]
+    while parts and parts[0] in _STOP:
+        parts = parts[1:]
+    return [" ".join(parts)] if len(parts) > 1 else []
 
 
 def _parts(word: str) -> list[str]:
@@ -211,7 +221,7 @@ def _parts(word: str) -> list[str]:
     return [
         part
         for run in _RUN.findall(word)
-        for part in (pairs_of(run) if indexable(run) != run else [run])
+        for part in (pairs_of(run) if _UNSPACED.match(run) else [run])
     ]
 
 
@@ -226,7 +236,7 @@ def looks_like_a_pattern(question: str) -> bool:
 
 def unspaced(words: Sequence[str]) -> list[str]:
     """Those of *words* that hold characters of a script without spaces between words."""
-    return [word for word in words if indexable(word) != word]
+    return [word for word in words if _UNSPACED.search(word)]
 
 
 def pairs_of(word: str) -> list[str]:

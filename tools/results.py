@@ -12,6 +12,7 @@ from ..storage.text import searchable
 from .answers import to_json
 from .describe import stamp
 from .desk import Desk
+from .folding import Page
 from .patterns import Find
 from .snippet import snippet
 
@@ -36,8 +37,9 @@ class Ranking:
     """Where in a text the match is, if no needle says it."""
 
 
-def results(desk: Desk, hits: Sequence[Hit], ranking: Ranking) -> list[dict[str, Any]]:
-    """*hits* as the tool answers them, within the budget that the settings give a search."""
+def results(desk: Desk, page: Page, ranking: Ranking) -> list[dict[str, Any]]:
+    """A page as the tool answers it, within the budget that the settings give a search."""
+    hits = page.hits
     wanted = [(hit.message, hit.version) for hit in hits if hit.message is not None]
     rows = {message.id: (message, row) for message, row in desk.rows(wanted)}
     places, covers = desk.places(list(rows)), desk.store.over(list(rows))
@@ -48,6 +50,7 @@ def results(desk: Desk, hits: Sequence[Hit], ranking: Ranking) -> list[dict[str,
         found = [
             _of_message(rows[hit.message][0], hit, places.get(hit.message), covers.get(hit.message))
             | {"snippet": _snippet(searchable(rows[hit.message][1]), ranking, room)}
+            | ({"repeats": page.repeats[hit.message]} if hit.message in page.repeats else {})
             if hit.message is not None
             else _of_node(nodes[hit.node or ""], hit, ranking.needles, room)
             for hit in hits

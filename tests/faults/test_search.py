@@ -279,7 +279,7 @@ def test_numbers_are_taken_as_they_are_meant(make, limit, shown):
     for query in (0, 404, "404", 40.4):
         answer = ask(engine, "lcm_grep", query=query)
         assert str(query) == answer["query"]
-    assert {"it said 0"} == set(snippets(engine, 0, limit=3))
+    assert "it said 0" in snippets(engine, 0, limit=3)
     assert shown == len(hits(engine, 404, limit=limit))
     assert "hint" in ask(engine, "lcm_grep", query="x", limit="many")
 
