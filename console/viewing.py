@@ -55,8 +55,14 @@ def _served(call: Call) -> Answer:
     from .serving import Server
 
     call.open().close()  # brought up to date by now; from here on nothing is written
-    with Server(call.path, call.options.get("port") or 0) as server:
-        url = f"{server.url}"
+    port = call.options.get("port") or 0
+    try:
+        listening = Server(call.path, port)
+    except OSError as error:
+        said = f"Nothing can listen on port {port} of this machine ({error.strerror}). Leave --port out."
+        raise LookupError(said) from error
+    with listening as server:
+        url = server.url
         if call.options.get("json"):
             screen.put(f"{screen.to_data({'url': url})}\n")
         else:
