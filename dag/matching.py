@@ -168,11 +168,27 @@ def _drop_weak_end(
             if i not in result.taken and not stored[i].withdrawn
         ]
         tried = (free[n : n + LOOK_AHEAD] for n in range(min(len(free), LOOK_AHEAD)))
-        if not free or any(leftover.run(probes[row], run) for run in tried):
+        known = not free or any(leftover.run(probes[row], run) for run in tried)
+        if known and not _is_folded(
+            stored, probes[start - 1], leftover, before, result.found[start]
+        ):
             return
         for n in range(start, end):
             result.unbind(n)
         end = start
+
+
+def _is_folded(
+    stored: Sequence[Entry], probe: Probe, leftover: Leftover, before: int, places: Sequence[int]
+) -> bool:
+    """Whether the row in front of an end is a fold of what the end is bound to: the same is said anew behind it."""
+    near = range(max(before + 1, places[0] - LOOK_AHEAD), min(len(stored), places[0] + LOOK_AHEAD))
+    there = [i for i in near if not stored[i].withdrawn]
+    return any(
+        places[0] in leftover.fold(probe.row, there[n:])
+        for n, i in enumerate(there)
+        if i <= places[0]
+    )
 
 
 def _drop_end_taken_back(

@@ -73,6 +73,16 @@ def test_a_row_stands_behind_what_stands_in_front_of_it(ledger):
     assert rows[:3] == stored(ledger)
 
 
+def test_words_that_are_said_again_behind_a_fold_of_them_are_new(ledger):
+    """No door saw the fold, nor what was said behind it: the fold is both messages, and neither is withdrawn."""
+    rows = [user("one"), said("an answer"), user("yes"), user("a note of the host's")]
+    ledger.ingest(rows)
+    more = [user("yes"), said("fine then")]
+    shown = [*rows[:2], user("yes\n\na note of the host's"), *more]
+    assert IngestReport(new=2, known=3) == again(ledger).ingest(shown)
+    assert [*rows, *more] == stored(ledger)
+
+
 # a stub of ours that the host has changed
 
 
