@@ -175,6 +175,12 @@ class Leftover:
             for old in self._versions(free[0], free)
         )
 
+    def fold_of(self, probe: Probe, free: Sequence[int]) -> Sequence[int]:
+        """The same for a row whose uid may say that it is another message."""
+        return (
+            self.fold(probe.row, free) if self._uids.allow(probe.row, self._stored[free[0]]) else ()
+        )
+
     def fold(self, row: Row, free: Sequence[int]) -> Sequence[int]:
         """The run of two or more neighbours that the host folded into *row*, perhaps with notes."""
         parts: list[Sequence[Row]] = []

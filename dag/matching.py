@@ -16,6 +16,7 @@ from itertools import islice, takewhile
 
 from ..storage.records import Entry
 from .align import align
+from .folds import folds_beside
 from .leftover import LOOK_AHEAD, Leftover, Probe, Read, Uids
 from .messages import (
     KEY_BYTES,
@@ -66,8 +67,9 @@ def match(
         return result
     _by_uid(stored, probes, uids.numbers, result)
     _by_uid_and_fold(stored, probes, Leftover(stored, uids, read, result.taken), result)
-    for window in _gaps(len(stored), result):
-        _by_words(stored, probes, window, uids, result)
+    _all_by_words(stored, probes, uids, result, behind=behind)
+    while _by_fold(stored, probes, Leftover(stored, uids, read, result.taken), result):
+        _all_by_words(stored, probes, uids, result, behind=behind)
     _drop_weak_end(stored, probes, Leftover(stored, uids, read, result.taken), result)
     _drop_end_taken_back(stored, probes, result, behind=behind)
     _by_call(probes, Leftover(stored, uids, read, result.taken), result)
@@ -123,6 +125,14 @@ def _gaps(count: int, result: Match) -> list[tuple[int, int, int, int]]:
     return windows
 
 
+def _all_by_words(
+    stored: Sequence[Entry], probes: Sequence[Probe], uids: Uids, result: Match, *, behind: bool
+) -> None:
+    for window in _gaps(len(stored), result):
+        _by_words(stored, probes, window, uids, result)
+    _close_up(stored, probes, uids, result, behind=behind, leftover=True)
+
+
 def _by_words(
     stored: Sequence[Entry],
     probes: Sequence[Probe],
@@ -139,6 +149,21 @@ def _by_words(
     for n, place in zip(rows, found, strict=True):
         if place is not None and uids.allow(probes[n].row, stored[free[place]]):
             result.bind(n, free[place])
+
+
+def _by_fold(
+    stored: Sequence[Entry], probes: Sequence[Probe], leftover: Leftover, result: Match
+) -> bool:
+    """Bind folds that stand beside words of theirs; those say the same anew, or are those of another message.
+
+    True if there were any: rows beside them, and more folds, may be known then.
+    """
+    folds = folds_beside(stored, probes, result.found, result.sure, leftover)
+    places = {place for fold in folds.values() for place in fold}
+    result.found = [() if places.intersection(each) else each for each in result.found]
+    for n, fold in folds.items():
+        result.bind(n, *fold)
+    return bool(folds)
 
 
 def _drop_weak_end(
@@ -168,27 +193,11 @@ def _drop_weak_end(
             if i not in result.taken and not stored[i].withdrawn
         ]
         tried = (free[n : n + LOOK_AHEAD] for n in range(min(len(free), LOOK_AHEAD)))
-        known = not free or any(leftover.run(probes[row], run) for run in tried)
-        if known and not _is_folded(
-            stored, probes[start - 1], leftover, before, result.found[start]
-        ):
+        if not free or any(leftover.run(probes[row], run) for run in tried):
             return
         for n in range(start, end):
             result.unbind(n)
         end = start
-
-
-def _is_folded(
-    stored: Sequence[Entry], probe: Probe, leftover: Leftover, before: int, places: Sequence[int]
-) -> bool:
-    """Whether the row in front of an end is a fold of what the end is bound to: the same is said anew behind it."""
-    near = range(max(before + 1, places[0] - LOOK_AHEAD), min(len(stored), places[0] + LOOK_AHEAD))
-    there = [i for i in near if not stored[i].withdrawn]
-    return any(
-        places[0] in leftover.fold(probe.row, there[n:])
-        for n, i in enumerate(there)
-        if i <= places[0]
-    )
 
 
 def _drop_end_taken_back(
@@ -267,15 +276,24 @@ def _by_likeness(
 
 
 def _close_up(
-    stored: Sequence[Entry], probes: Sequence[Probe], uids: Uids, result: Match, *, behind: bool
+    stored: Sequence[Entry],
+    probes: Sequence[Probe],
+    uids: Uids,
+    result: Match,
+    *,
+    behind: bool,
+    leftover: bool = False,
 ) -> None:
     """Bind a row to the message right behind that of the row before it, where that says the same.
 
     Of two that say the same, the one behind a hole was taken back with what stands in the hole: hosts cut lists
-    at their end.
+    at their end. Or a row that follows is a fold of what stands in the hole and that one. *leftover*: rows that
+    are not bound yet may be in the hole, so only what stands right behind a row that is bound is looked at.
     """
     at = -1 if behind else len(stored)
     for n, places in enumerate(result.found):
+        if leftover and n and not result.found[n - 1]:
+            at = len(stored)
         if places and at + 1 < places[0] and len(places) == 1 and n not in result.sure:
             there = (i for i in range(at + 1, places[0]) if not stored[i].withdrawn)
             nearest = next(there, places[0])

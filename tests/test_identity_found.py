@@ -73,14 +73,34 @@ def test_a_row_stands_behind_what_stands_in_front_of_it(ledger):
     assert rows[:3] == stored(ledger)
 
 
-def test_words_that_are_said_again_behind_a_fold_of_them_are_new(ledger):
-    """No door saw the fold, nor what was said behind it: the fold is both messages, and neither is withdrawn."""
+@pytest.mark.parametrize("between", [0, 1, 2])
+@pytest.mark.parametrize("called", [True, False], ids=["called", "answered"])
+def test_words_that_are_said_again_behind_a_fold_of_them_are_new(ledger, between, called):
+    """No door saw the fold, nor what was said behind it: the fold is both messages, and none is withdrawn."""
     rows = [user("one"), said("an answer"), user("yes"), user("a note of the host's")]
+    notes = [user(f"note {n} of the host's") for n in range(2 * between)]
+    ledger.ingest([*rows, *notes])
+    folds = [user(f"{a['content']}\n\n{b['content']}") for a, b in batched(notes)]
+    more = [user("yes"), *(long_turn(1)[1:] if called else [said("fine then")])]
+    shown = [*rows[:2], user("yes\n\na note of the host's"), *folds, *more]
+    report = IngestReport(new=len(more), known=3 + between)
+    assert report == again(ledger).ingest(shown)
+    assert [*rows, *notes, *more] == stored(ledger)
+    assert IngestReport(known=len(shown)) == again(ledger).ingest(shown)
+
+
+def batched(rows):
+    """Neighbours, two by two."""
+    return zip(rows[::2], rows[1::2], strict=True)
+
+
+def test_words_in_front_of_a_fold_that_ends_with_them_are_the_first_of_both(ledger):
+    """The row in front of the fold stands where it stood, and the fold is all that stood behind it."""
+    rows = [user("one"), user("two"), user("yes"), user("a note"), user("yes"), *long_turn(1)[1:]]
     ledger.ingest(rows)
-    more = [user("yes"), said("fine then")]
-    shown = [*rows[:2], user("yes\n\na note of the host's"), *more]
-    assert IngestReport(new=2, known=3) == again(ledger).ingest(shown)
-    assert [*rows, *more] == stored(ledger)
+    shown = [user("one\n\ntwo"), rows[2], user("a note\n\nyes"), *rows[5:]]
+    assert IngestReport(known=5) == again(ledger).ingest(shown)
+    assert rows == stored(ledger)
 
 
 # a stub of ours that the host has changed
