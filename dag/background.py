@@ -7,8 +7,9 @@ failed is made again; the next pass shows the new node in the place of the old o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from ..storage.canon import decode
 from ..storage.protocol import Store
@@ -21,7 +22,7 @@ from .nodes import Item
 from .passes import PassRequest, budget_of
 from .planner import Cut, cut_to_come
 from .replies import Reply
-from .scene import scene_of, size_of, speaks
+from .scene import beginning, scene_of, size_of, speaks
 from .source_text import source_text
 from .sources import Plan, Sources
 from .states import updated
@@ -35,6 +36,8 @@ __all__ = ["Prepared", "Task", "is_due", "prepare"]
 _LOOKED_AT = 16
 #: So many of the last leaves of a list may grow when more messages follow.
 _OPEN_LEAVES = 2
+#: Tokens of the list that are looked at first: twice what one job may read.
+_AT_ONCE = 200_000
 #: Part of a leaf from which on one is made of what stands behind a leaf that is there.
 _LITTLE = 2
 
@@ -112,7 +115,6 @@ class _Job:
         self._scene = scene_of(store, task.binding, sizes)
         stones = tuple(store.eraser().stones("text"))
         self._clean = Cleaner(request.redact, eraser(stones)).text
-        self._sources = Sources(store, task.line, self._scene, request, self._clean)
         routes = [_counted(route, leash) for route in request.routes]
         self._voice = replace(request, routes=routes).voice(self._clean, stones, leash)
         levels = request.settings.target_token_levels
@@ -139,15 +141,15 @@ class _Job:
         turns = last.turn if last else 0
         if self._measured < self._task.soft_tokens or turns < settings.min_turns_before_compaction:
             return
-        plan = Plan(self._scene.top, [], (), None)
-        blocks = Blocks(plan, self._sources, self.maker)
-        for group in self._due():
+        sources, groups = self._due()
+        blocks = Blocks(Plan(self._scene.top, [], (), None), sources, self.maker)
+        for group in groups:
             blocks.add([group])
             blocks.condense(settings.condense_fanin)
         blocks.condense(settings.condense_fanin)
 
-    def _due(self) -> Sequence[list[Item]]:
-        """The sources of the leaves that a pass will want as soon as the list is at the threshold.
+    def _due(self) -> tuple[Sources, Sequence[list[Item]]]:
+        """The leaves that a pass will want as soon as the list is at the threshold, by their sources.
 
         Those that are there, and more of them: up to where the tail will begin, if that stands in the
         list yet, else those that are full. What is little waits for the pass after it.
@@ -160,15 +162,33 @@ class _Job:
         place = cut_to_come(
             rows, self._scene.tokens, budget, to_come, lambda at: speaks(self._store, live[at])
         )
-        groups = self._sources.plan(Cut(place), budget.leaf).groups
-        made = [*self.maker.there(groups), False].index(False)
-        if to_come >= budget.tail:
-            return groups[: max(made, len(groups) - _OPEN_LEAVES)]
+        for end in self._reaches(place):
+            scene = (
+                self._scene
+                if end == place
+                else beginning(self._store, self._task.line, self._scene, end)
+            )
+            sources = Sources(self._store, self._task.line, scene, request, self._clean)
+            groups = sources.plan(Cut(end), budget.leaf).groups
+            made = [*self.maker.there(groups), False].index(False)
+            if made < len(groups) - _OPEN_LEAVES:
+                break
+        if end < place or to_come >= budget.tail:
+            return sources, groups[: max(made, len(groups) - _OPEN_LEAVES)]
         little = (
             made == len(groups) - 1
             and sum(item.tokens for item in groups[-1]) < budget.leaf // _LITTLE
         )
-        return groups[:made] if made and little else groups
+        return sources, groups[:made] if made and little else groups
+
+    def _reaches(self, place: int) -> Iterator[int]:
+        """Up to which rows to look, nearest first: one job makes a few leaves, and a list may be very long."""
+        reach = _AT_ONCE
+        for end, tokens in enumerate(accumulate(self._scene.tokens[:place])):
+            if tokens > reach and end:
+                yield end
+                reach = 2 * tokens
+        yield place
 
     # what was extracted
 

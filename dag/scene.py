@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..storage.canon import decode
@@ -13,7 +13,7 @@ from .ingest import Binding, Bound
 from .messages import is_flagged, starts_turn
 from .tokens import count_message
 
-__all__ = ["Live", "Scene", "scene_of", "size_of", "speaks"]
+__all__ = ["Live", "Scene", "beginning", "scene_of", "size_of", "speaks"]
 
 
 class Live(NamedTuple):
@@ -65,6 +65,14 @@ def scene_of(store: Store, binding: Binding, sizes: Sequence[int]) -> Scene:
         live.append(Live(row, bound))
         tokens.append(size)
     return Scene(frame, top, tuple(live), tuple(tokens), max(binding.ends, default=0))
+
+
+def beginning(store: Store, line: int, scene: Scene, count: int) -> Scene:
+    """The first *count* rows of a scene on *line*, as if the list ended there."""
+    live = scene.live[:count]
+    last = next((each.bound.messages for each in reversed(live) if each.bound.messages), ())
+    end = max((entry.seq for entry in store.placed(line, last)), default=0)
+    return replace(scene, live=live, tokens=scene.tokens[:count], end=end)
 
 
 def speaks(store: Store, live: Live) -> bool:
