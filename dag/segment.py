@@ -39,79 +39,78 @@ def leaves(
     if not items:
         return []
     crossing = crossed(partners(rows), len(rows))
-    atoms: list[list[int]] = []
-    for index, item in enumerate(items):
-        step = rows[index].get("role") != "tool" and not crossing[index]
-        if not atoms or (step and item.node is None):
-            atoms.append([])
-        atoms[-1].append(index)
-    tokens = [
+    starts = [
+        index
+        for index, (item, row) in enumerate(zip(items, rows, strict=True))
+        if not index or not (row.get("role") == "tool" or crossing[index] or item.node)
+    ]
+    read = (
         min(item.entry.tokens, most_read(row)) if item.entry else 0  # a node's are paid for
         for item, row in zip(items, rows, strict=True)
+    )
+    before = [0, *accumulate(read)]
+    return [
+        list(items[first:last])
+        for segment in _segments(items, before, _turns(items, starts), leaf_tokens, seams)
+        for first, last in _packed(before, segment, leaf_tokens)
     ]
-    groups = [
-        group
-        for segment in _segments(items, tokens, _turns(items, atoms), leaf_tokens, seams)
-        for group in _packed(tokens, segment, leaf_tokens)
-    ]
-    return [[items[index] for index in group] for group in groups]
+
+
+def _turns(items: Sequence[Item], starts: Sequence[int]) -> list[list[int]]:
+    """For each turn the indexes at which its steps begin, and the one at which it ends."""
+    turns: list[list[int]] = []
+    for start in starts:
+        if not turns or items[start - 1].last_turn != items[start].first_turn:
+            turns.append([])
+        turns[-1].append(start)
+    for turn, end in zip(turns, [*(turn[0] for turn in turns[1:]), len(items)], strict=True):
+        turn.append(end)
+    return turns
 
 
 def _segments(
     items: Sequence[Item],
-    tokens: Sequence[int],
-    turns: Sequence[list[list[int]]],
+    before: Sequence[int],
+    turns: Sequence[list[int]],
     most: int,
     seams: Collection[int],
-) -> list[list[list[list[int]]]]:
-    """Turns by subject; too little of one for a leaf goes with the next, and at the end with the last."""
+) -> list[Sequence[list[int]]]:
+    """Turns by subject; too little of one for a leaf goes with the next, and at the end with the last.
+
+    *before*: tokens that are read in front of each item.
+    """
     if not seams or not turns:
-        return [list(turns)]
-    before = [0, *accumulate(tokens)]  # of each item
+        return [turns]
     cuts = [0]
     for place, turn in enumerate(turns):
-        size = before[turn[0][0]] - before[turns[cuts[-1]][0][0]]
-        if size >= _SEAM * most and items[turn[0][0]].first_turn in seams:
+        size = before[turn[0]] - before[turns[cuts[-1]][0]]
+        if size >= _SEAM * most and items[turn[0]].first_turn in seams:
             cuts.append(place)
-    if len(cuts) > 1 and before[-1] - before[turns[cuts[-1]][0][0]] < _SMALL * most:
+    if len(cuts) > 1 and before[-1] - before[turns[cuts[-1]][0]] < _SMALL * most:
         cuts.pop()
-    return [list(turns[start:end]) for start, end in pairwise([*cuts, len(turns)])]
+    return [turns[start:end] for start, end in pairwise([*cuts, len(turns)])]
 
 
-def _turns(items: Sequence[Item], atoms: Sequence[list[int]]) -> list[list[list[int]]]:
-    """Atoms by turn."""
-    turns: list[list[list[int]]] = []
-    for atom in atoms:
-        turn = items[atom[0]].first_turn
-        if not turns or items[turns[-1][-1][-1]].last_turn != turn:
-            turns.append([])
-        turns[-1].append(atom)
-    return turns
+def _packed(
+    before: Sequence[int], turns: Sequence[list[int]], most: int
+) -> list[tuple[int, int]]:
+    """Fill leaves with whole turns; a turn that is far too large for one has leaves of its own, cut at steps.
 
-
-def _packed(tokens: Sequence[int], turns: Sequence[list[list[int]]], most: int) -> list[list[int]]:
-    """Fill leaves with whole turns; a turn that is far too large for one has leaves of its own, cut at steps."""
-    groups: list[list[int]] = []
-    size = most + 1
+    Of each leaf the first index, and the one behind its last.
+    """
+    groups: list[tuple[int, int]] = []
+    full = True
     for turn in turns:
-        whole = [index for atom in turn for index in atom]
-        split = _sum(tokens, whole) > _OVERFULL * most
-        if split:
-            size = most + 1
-        for part in turn if split else [whole]:
-            more = _sum(tokens, part)
-            if size + more > most:
-                groups.append([])
-                size = 0
-            groups[-1] += part
-            size += more
-        if split:
-            size = most + 1
-    if len(groups) > 1 and _sum(tokens, groups[-1]) < _SMALL * most:
-        small = groups.pop()
-        groups[-1] += small
+        split = before[turn[-1]] - before[turn[0]] > _OVERFULL * most
+        full = full or split
+        for first, last in pairwise(turn) if split else [(turn[0], turn[-1])]:
+            begin = first if full or before[last] - before[groups[-1][0]] > most else groups[-1][0]
+            if begin != first:
+                groups.pop()
+            groups.append((begin, last))
+            full = False
+        full = split
+    if len(groups) > 1 and before[groups[-1][1]] - before[groups[-1][0]] < _SMALL * most:
+        (_, end), (begin, _) = groups.pop(), groups.pop()
+        groups.append((begin, end))
     return groups
-
-
-def _sum(tokens: Sequence[int], indexes: Sequence[int]) -> int:
-    return sum([tokens[index] for index in indexes])
