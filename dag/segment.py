@@ -91,9 +91,7 @@ def _segments(
     return [turns[start:end] for start, end in pairwise([*cuts, len(turns)])]
 
 
-def _packed(
-    before: Sequence[int], turns: Sequence[list[int]], most: int
-) -> list[tuple[int, int]]:
+def _packed(before: Sequence[int], turns: Sequence[list[int]], most: int) -> list[tuple[int, int]]:
     """Fill leaves with whole turns; a turn that is far too large for one has leaves of its own, cut at steps.
 
     Of each leaf the first index, and the one behind its last.

@@ -6,7 +6,8 @@ ahead are those that the pass asks for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,7 +54,9 @@ class Sources:
         exact = [each for each in scene.live if each.bound.version]
         self._rows = {each.bound.messages[0]: each.row for each in exact}
         self._places: dict[int, int] | None = None
-        self._versions = {each.bound.messages[0]: each.bound.version for each in exact}
+        self._later = {
+            each.bound.messages[0]: each.bound.version for each in exact if each.bound.version > 1
+        }
 
     def text(self, items: Sequence[Item]) -> str:
         """What a summariser reads of *items*."""
@@ -61,13 +64,15 @@ class Sources:
         parts = [rows[item.entry.id] if item.entry else item.node for item in items]
         return source_text(parts, self._clean)
 
-    def _read(self, items: Sequence[Item]) -> dict[int, Any]:
+    def _read(self, items: Iterable[Item]) -> MutableMapping[int, Any]:
         """The messages among *items* by number: from the list where it has them to the letter."""
-        entries = [item.entry for item in items if item.entry and item.entry.id not in self._rows]
-        messages = self._store.read([(entry.id, entry.version) for entry in entries])
-        if not messages:
-            return self._rows
-        return {**self._rows, **{message.id: decode(message.body) for message in messages}}
+        others = self._others(item.entry for item in items if item.entry)
+        return ChainMap(others, self._rows) if others else self._rows
+
+    def _others(self, entries: Iterable[Entry]) -> dict[int, Any]:
+        """The messages that the list does not have to the letter."""
+        wanted = [(entry.id, entry.version) for entry in entries if entry.id not in self._rows]
+        return {message.id: decode(message.body) for message in self._store.read(wanted)}
 
     def plan(self, cut: Cut, leaf: int) -> Plan:
         """What *cut* puts under nodes: leaves that are there already, and behind them others of about *leaf* tokens."""
@@ -139,15 +144,15 @@ class Sources:
         return groups
 
     def _subjects(
-        self, items: Sequence[Item], rows: Mapping[int, Any], hole: int | None
+        self, items: Sequence[Item], rows: MutableMapping[int, Any], hole: int | None
     ) -> Subjects:
         """The same for every try, and for a later pass: what stays is looked at too."""
         own = [item.entry for item in items if item.entry]
         start = min(items[-1].last_seq + 1, hole or self._scene.end)
-        behind = self._store.entries(self._line, first=start, last=self._scene.end)
+        behind = self._entries(start, self._scene.end)
         known = {each.id for each in own if each.seq >= start}
         rest = [self._shown(each) for each in behind if not each.withdrawn and each.id not in known]
-        rows = {**rows, **self._read([Item(entry=each) for each in rest])} if rest else rows
+        rows = ChainMap(self._others(rest), rows)
         turns = turns_of(sorted([*own, *rest], key=lambda entry: entry.seq), rows)
         window = self._request.settings.drift_window_size
         return Subjects(turns, window, self._request.judge, self._clean)
@@ -173,18 +178,17 @@ class Sources:
             start = min((placed[each].seq for each in self._ids(0) if each in placed), default=1)
         first = [placed[each].seq for each in self._ids(cut.keep_from) if each in placed]
         last = min(first) - 1 if first else self._scene.end  # not what came during the pass
-        entries = self._store.entries(self._line, first=start, last=last)
-        shown = self._versions
-        return [
-            entry if shown.get(entry.id, entry.version) == entry.version else self._shown(entry)
-            for entry in entries
-            if not entry.withdrawn
-        ]
+        return [self._shown(entry) for entry in self._entries(start, last) if not entry.withdrawn]
+
+    def _entries(self, first: int, last: int) -> list[Entry]:
+        return self._store.entries(self._line, first=first, last=last, brief=True)
 
     def _shown(self, entry: Entry) -> Entry:
         """The entry in the version that this list shows: another session may have made a later one."""
-        version = self._versions.get(entry.id, 0)
-        if version in (0, entry.version):
+        if entry.id not in self._rows:
+            return entry
+        version = self._later.get(entry.id, 1)
+        if version == entry.version:
             return entry
         (message,) = self._store.read([(entry.id, version)])
         return entry._replace(version=version, digest=message.digest)

@@ -43,10 +43,12 @@ __all__ = [
 GAP = 1 << 20
 
 _ENTRY = (
-    "SELECT m.id, e.seq, iif(typeof(m.uid) = 'blob', lower(hex(m.uid)), m.uid), m.role, e.turn, m.key, m.digest,"
+    "SELECT m.id, e.seq, {uid}, m.role, e.turn, {key}, m.digest,"
     f" m.version, m.tokens, e.withdrawn = 1, e.withdrawn = {RETURNED}"
     " FROM entries e JOIN messages m ON m.id = e.message WHERE "
 )
+_WHOLE = {"uid": "iif(typeof(m.uid) = 'blob', lower(hex(m.uid)), m.uid)", "key": "m.key"}
+_BRIEF = {"uid": "''", "key": "x''"}
 _INSERT_MESSAGE = "INSERT INTO messages VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_ENTRY = "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, 0, lcm_seal(?1, ?2, ?3, ?4, 0))"
 """Takes line, order key, message, turn."""
@@ -167,9 +169,11 @@ def entries(
     *,
     order: str = "e.seq",
     extra: Sequence[object] = (),
+    brief: bool = False,
 ) -> list[Entry]:
-    """Entries that fulfil the condition."""
-    rows = sql.execute(f"{_ENTRY}{where} ORDER BY {order}", [*values, *extra])
+    """Entries that fulfil the condition; *brief*: without uid and key."""
+    columns = _ENTRY.format(**_BRIEF if brief else _WHOLE)
+    rows = sql.execute(f"{columns}{where} ORDER BY {order}", [*values, *extra])
     return list(map(Entry._make, rows))
 
 

@@ -221,7 +221,9 @@ class MemoryStore(MemoryGraph):
             state == RETURNED,
         )
 
-    def entries(self, line: int, *, first: int = 0, last: int | None = None) -> list[Entry]:
+    def entries(
+        self, line: int, *, first: int = 0, last: int | None = None, brief: bool = False
+    ) -> list[Entry]:
         with self._mutex:
             places = self._lines[line].places if line in self._lines else {}
             return [

@@ -100,8 +100,13 @@ class Store(Protocol):
     def renumber(self, line: int, turns: Sequence[tuple[int, int]]) -> None:
         """Set turn numbers: pairs of (seq, turn)."""
 
-    def entries(self, line: int, *, first: int = 0, last: int | None = None) -> list[Entry]:
-        """Entries with ``first <= seq <= last``, in order."""
+    def entries(
+        self, line: int, *, first: int = 0, last: int | None = None, brief: bool = False
+    ) -> list[Entry]:
+        """Entries with ``first <= seq <= last``, in order.
+
+        *brief*: they may lack their ``uid`` and ``key``, which take a third of the memory of a long line.
+        """
 
     def tail(self, line: int, limit: int, *, before: int | None = None) -> list[Entry]:
         """The last *limit* entries (with ``seq < before``), in order."""

@@ -189,11 +189,13 @@ class SqliteStore:
             )
             log_tables.touch(sql, line)
 
-    def entries(self, line: int, *, first: int = 0, last: int | None = None) -> list[Entry]:
+    def entries(
+        self, line: int, *, first: int = 0, last: int | None = None, brief: bool = False
+    ) -> list[Entry]:
         with self._connection.reading() as sql:
             end = (1 << 62) if last is None else last
             return log_tables.entries(
-                sql, "e.line = ? AND e.seq BETWEEN ? AND ?", [line, first, end]
+                sql, "e.line = ? AND e.seq BETWEEN ? AND ?", [line, first, end], brief=brief
             )
 
     def tail(self, line: int, limit: int, *, before: int | None = None) -> list[Entry]:

@@ -13,6 +13,7 @@ import threading
 import time
 import warnings
 import weakref
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from lcm.console.verify import verify
 from lcm.dag.ahead_record import AheadRecord
 from lcm.dag.forget import forget_text
 from lcm.dag.meter import spent_by
+from lcm.dag.scene import beginning
 from lcm.storage import open_store
 from moving import lcm
 
@@ -110,6 +112,23 @@ def test_a_turn_has_a_limit_of_calls(make, monkeypatch):
     assert [] == slow.in_passes
     assert 1 == max(counts)
     assert sum(counts) > 1
+
+
+def test_a_long_list_is_planned_in_parts(make, monkeypatch, tmp_path):
+    """A job looks at a little more than it can make, and what it makes is what the whole plan would be."""
+    monkeypatch.setattr("lcm.dag.background._AT_ONCE", 2_000)
+    looked = []
+    monkeypatch.setattr(
+        "lcm.dag.background.beginning", lambda *seen: looked.append(seen[3]) or beginning(*seen)
+    )
+    slow = Slow()
+    talk = Talk(make(slow, soft_threshold=0.1, leaf_tokens=600))
+    talk.until_pass()
+    assert len(set(looked)) >= 2
+    assert [] == slow.in_passes
+    assert len(set(slow.sources)) == len(slow.sources)
+    turns = [(node.first_turn, node.last_turn) for node in nodes(tmp_path, "leaf")]
+    assert all(after[0] == before[1] + 1 for before, after in pairwise(turns))
 
 
 def test_the_background_pays_for_what_it_uses(make, tmp_path):

@@ -109,6 +109,15 @@ def test_rows_stand_in_order_and_can_be_put_between(store):
     assert [second.id] == [e.id for e in store.turns(line, 2, 2)]
 
 
+def test_brief_entries_lack_names_and_keys_alone(store):
+    """Whoever plans over a long line asks for them: all that a plan is made of is the same."""
+    line = filled(store)
+    whole, brief = store.entries(line), store.entries(line, brief=True)
+    assert [each._replace(uid="", key=b"") for each in whole] == [
+        each._replace(uid="", key=b"") for each in brief
+    ]
+
+
 def test_a_version_supersedes_and_keeps(store):
     """The new version is current; the old one is there and found."""
     line = filled(store)
