@@ -152,7 +152,8 @@ class Sources:
         behind = self._entries(start, self._scene.end)
         known = {each.id for each in own if each.seq >= start}
         rest = [self._shown(each) for each in behind if not each.withdrawn and each.id not in known]
-        rows = ChainMap(self._others(rest), rows)
+        if others := self._others(rest):
+            rows = ChainMap(others, rows)
         turns = turns_of(sorted([*own, *rest], key=lambda entry: entry.seq), rows)
         window = self._request.settings.drift_window_size
         return Subjects(turns, window, self._request.judge, self._clean)
