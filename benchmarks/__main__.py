@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: ``ingest|turn|compress|memory|verify|all``, or ``replay|drift|ahead|recall``."""
+"""``python -m benchmarks``: ``ingest|turn|compress|memory|verify|search|all``, or ``replay|drift|ahead|recall``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from .memory import memory
 from .recall.run import main as recall
 from .replay.run import main as replay
 from .report import as_json, machine, table
+from .search import search
 from .speed import ingest, turns
 from .verification import verify
 from .work import ROWS_PER_BLOCK
@@ -28,6 +29,7 @@ _SIZES = {
     "compress": (1_000, 10_000),
     "memory": (10_000, 50_000),
     "verify": (10_000, 100_000),
+    "search": (10_000, 100_000),
 }
 
 
@@ -62,6 +64,7 @@ def _measure(group: str, folder: Path, asked: argparse.Namespace) -> list[Figure
         "compress": compress,
         "memory": memory,
         "verify": verify,
+        "search": search,
     }
     return measures[group](folder, sizes, asked.runs)
 

@@ -14,7 +14,7 @@ import json
 import random
 from typing import Any
 
-__all__ = ["ROWS_PER_BLOCK", "Row", "conversation", "turn"]
+__all__ = ["ROWS_PER_BLOCK", "Row", "conversation", "turn", "words"]
 
 Row = dict[str, Any]
 
@@ -55,6 +55,13 @@ def _language() -> tuple[list[str], list[str]]:
 _LANGUAGE: list[tuple[list[str], list[str]]] = []
 
 
+def words() -> list[str]:
+    """The words of the conversation, the frequent ones first."""
+    if not _LANGUAGE:
+        _LANGUAGE.append(_language())
+    return _LANGUAGE[0][0]
+
+
 def _text(dice: random.Random, mark: str, size: int) -> str:
     """*size* characters that begin with a word no other text has."""
     if not _LANGUAGE:
@@ -70,9 +77,7 @@ def _text(dice: random.Random, mark: str, size: int) -> str:
 
 def _block(dice: random.Random, name: str, number: int) -> list[Row]:
     mark = f"{name}{number:06d}"
-    if not _LANGUAGE:
-        _LANGUAGE.append(_language())
-    path = "/".join(dice.choices(_LANGUAGE[0][0], k=_PATH_WORDS))
+    path = "/".join(dice.choices(words(), k=_PATH_WORDS))
     arguments = json.dumps({"path": f"/srv/{path}/{mark}.py", "offset": number, "limit": 200})
     function = {"name": "read_file", "arguments": arguments}
     size = _LARGE if number % _LARGE_EVERY == _LARGE_EVERY - 1 else _RESULT

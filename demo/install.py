@@ -38,7 +38,15 @@ def plugin_parts(root: Path) -> list[str]:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     packages = project["tool"]["setuptools"]["packages"]
     rooms = sorted({name.split(".")[1] for name in packages if "." in name})
-    others = ["__init__.py", "plugin.yaml", "py.typed", "LICENSE", "README.md", "dashboard"]
+    others = [
+        "__init__.py",
+        "plugin.yaml",
+        "py.typed",
+        "LICENSE",
+        "README.md",
+        "dashboard",
+        "skills",
+    ]
     return [*(name for name in others if (root / name).exists()), *rooms]
 
 

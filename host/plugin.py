@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from .engine import LCMEngine
@@ -15,6 +16,12 @@ from .hooks import Family
 __all__ = ["Console", "register"]
 
 _log = logging.getLogger(__name__)
+
+_SKILL = Path(__file__).resolve().parent.parent / "skills" / "recall" / "SKILL.md"
+_TEACHES = (
+    "When to search what was said before (lcm_grep), when to open a summary or a message (lcm_expand),"
+    " and why a summary proves nothing."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,7 @@ def register(context: Any, console: Console) -> None:
         args_hint="status",
     )
     _offer(context, "register_hook", "post_llm_call", family.post_llm_call)
+    _offer(context, "register_skill", "recall", _SKILL, description=_TEACHES)
     _offer(
         context,
         "register_cli_command",

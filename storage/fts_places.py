@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from heapq import nlargest
-from itertools import chain
+from itertools import chain, islice
 
 from . import ranking
 from .fts_terms import NUMBERS, Found, Numbers, Scope, condition
@@ -39,7 +39,7 @@ def ranked(
     runs: list[list[ranking.Row]] = []
     for start in range(0, max(len(likely), 1), _PLACES):
         runs += _runs(sql, _spans(likely[start : start + _PLACES], scope), where)
-        if _holding(runs, numbers) >= _FEW:
+        if _suffices(runs, numbers):
             break
     counts = _filled(sql, numbers, terms, runs)
     weighed = [
@@ -56,13 +56,11 @@ def ranked(
     return found
 
 
-def _holding(runs: Sequence[Sequence[ranking.Row]], numbers: Numbers) -> int:
-    """How many messages hold any of the terms, of those that may be returned."""
-    return sum(
-        row.found and any(row.id in counts for counts in numbers.values())
-        for run in runs
-        for row in run
-    )
+def _suffices(runs: Sequence[Sequence[ranking.Row]], numbers: Numbers) -> bool:
+    """Whether enough of these messages hold any of the terms, of those that may be returned."""
+    rows = (row for run in runs for row in run if row.found)
+    holding = (row for row in rows if any(row.id in counts for counts in numbers.values()))
+    return sum(1 for _ in islice(holding, _FEW)) == _FEW
 
 
 def _kept(sql: sqlite3.Connection, numbers: Numbers, where: Filter) -> set[int] | None:
@@ -152,21 +150,35 @@ def _runs(
         there += f" AND +e.line IN ({','.join('?' * len(where.lines))})"
         more += where.lines
     query = (
-        f"SELECT e.line, e.message, m.role, m.tokens, 1{kept}, m.tool"
+        f"SELECT e.line, e.seq, e.message, m.role, m.tokens, 1{kept}, m.tool"
         " FROM entries e INDEXED BY entries_by_message JOIN messages m ON m.id = e.message"
         f" WHERE e.message BETWEEN ? AND ?{there} ORDER BY e.line, e.seq"
     )
-    runs: dict[tuple[int, int], list[tuple[ranking.Row, str]]] = defaultdict(list)
+    runs: dict[tuple[int, int], list[tuple[ranking.Row, str]]] = {}
     seen: set[int] = set()
     for low, high in spans:
-        for line, number, role, length, passes, tool in sql.execute(
+        for line, seq, number, role, length, passes, tool in sql.execute(
             query, [*values, low, high, *more]
         ):
-            if number not in seen:  # a branch has its parent's
-                seen.add(number)
-                row = ranking.Row(number, role, length, bool(passes))
-                runs[low, line].append((row, tool))
+            if number in seen:  # a branch has its parent's
+                continue
+            seen.add(number)
+            if (low, line) not in runs:
+                runs[low, line] = []
+                if role == "tool" and not tool and where.without_tools:
+                    tool = _called(sql, line, seq)  # noqa: PLW2901 - the host does not say it
+            runs[low, line].append((ranking.Row(number, role, length, bool(passes)), tool))
     return [ranking.relevant(run, where.without_tools) for run in runs.values()]
+
+
+def _called(sql: sqlite3.Connection, line: int, seq: int) -> str:
+    """The tool whose result stands there, by the call before it."""
+    before = (
+        "SELECT m.role, m.tool FROM entries e JOIN messages m ON m.id = e.message"
+        " WHERE e.line = ? AND e.seq < ? ORDER BY e.seq DESC LIMIT 64"
+    )
+    rows = sql.execute(before, [line, seq])
+    return next((tool for role, tool in rows if role != "tool" or tool), "")
 
 
 def _filled(

@@ -37,7 +37,7 @@ __all__ = [
 _WORD = re.compile(rf"(?:[^\W_]|[{MARKS}])+")
 _SATURATION, _BY_LENGTH = 0.6, 0.6
 #: Times the length of the average from which on a message is no longer.
-_TIMES = 4.0
+_TIMES = 12.0
 #: What a word of a message counts for those so many places away.
 _NEAR = (0.7, 0.5, 0.3, 0.2)
 REACH = len(_NEAR)

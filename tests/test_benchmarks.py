@@ -42,7 +42,7 @@ def _told(tmp_path_factory):
 def test_every_group_gives_figures(told):
     """``all`` measures what each group measures, and nothing it measures is nothing."""
     _, data, _ = told
-    assert {"ingest", "turn", "compress", "memory", "verify"} == {
+    assert {"ingest", "turn", "compress", "memory", "verify", "search"} == {
         each["group"] for each in data["figures"]
     }
     timed = [each for each in data["figures"] if each["unit"] != "MB"]

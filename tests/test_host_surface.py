@@ -73,3 +73,30 @@ def test_a_quiet_engine_still_tells_the_host_what_it_does(verbosity, tmp_path):
     assert engine.compression_count == 1
     assert engine.get_status()["compression_count"] == 1
     engine.close()
+
+
+def test_a_skill_is_offered_to_hosts_that_take_one():
+    """Its file is there, and names itself as it is registered."""
+    from lcm.host.plugin import Console, register
+
+    class Context:
+        """A host that takes skills and engines, and nothing else."""
+
+        def __init__(self):
+            self.skills = {}
+
+        def register_context_engine(self, engine):
+            engine.close()
+
+        def register_skill(self, name, path, description=""):
+            self.skills[name] = (path, description)
+
+    context = Context()
+    register(context, Console(print, print, str))
+    ((name, (path, description)),) = context.skills.items()
+    head = path.read_text("utf-8").split("---")[1]
+    assert f"name: {name}" in head
+    assert f"description: {description}" in head
+    assert {schema["name"] for schema in schemas(retrieval=False)} - {"lcm_status"} <= set(
+        re.findall(r"lcm_\w+", path.read_text("utf-8"))
+    )

@@ -15,8 +15,9 @@ from ..storage.text import searchable
 from .answers import ToolError
 from .describe import stamp
 from .desk import Desk
-from .grep import ranking_of
+from .grep import OWN_TOOLS, ranking_of
 from .query import terms_of
+from .results import POOL
 from .snippet import snippet
 
 __all__ = ["expand_query"]
@@ -93,7 +94,8 @@ def _best(desk: Desk, question: str) -> list[tuple[int, int]]:
     numbers = [(hit.message, hit.version) for hit in hits if hit.message is not None]
     for hit in hits:
         if hit.node is not None:
-            numbers += _under(desk, question, hit.node)[: _PASSAGES // 4]
+            under = _under(desk, question, hit.node)
+            numbers += [pair for pair, found in under if found][: _PASSAGES // 4]
     return list(dict.fromkeys(numbers))[:_PASSAGES]
 
 
@@ -104,19 +106,19 @@ def _named(desk: Desk, question: str, uids: Sequence[str]) -> list[tuple[int, in
         if named.message is not None:
             found[named.message.id, named.message.version] = None
         elif named.node is not None:
-            found |= dict.fromkeys(_under(desk, question, named.node.uid))
+            found |= dict.fromkeys(pair for pair, _ in _under(desk, question, named.node.uid))
     return list(found)
 
 
-def _under(desk: Desk, question: str, node: str) -> list[tuple[int, int]]:
-    """The messages under a summary as (number, version), those that answer the question best first."""
-    pairs = desk.store.stands_for(node)
+def _under(desk: Desk, question: str, node: str) -> list[tuple[tuple[int, int], bool]]:
+    """The messages under a summary as (number, version), and whether the question finds them; the best first."""
     terms = terms_of(question)
-    phrases = (*terms.phrases, *terms.pairs)
-    hits = desk.store.search(terms.words, phrases, Filter(lines=desk.lines), 200)
+    where = Filter(lines=desk.lines, without_tools=OWN_TOOLS)
+    hits = desk.store.search(terms.words, (*terms.phrases, *terms.pairs), where, POOL)
     places = {hit.message: at for at, hit in enumerate(hits)}
     last = len(places)
-    return sorted(pairs, key=lambda pair: places.get(pair[0], last))
+    pairs = sorted(desk.store.stands_for(node), key=lambda pair: places.get(pair[0], last))
+    return [(pair, pair[0] in places) for pair in pairs]
 
 
 def _passages(

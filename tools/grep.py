@@ -23,14 +23,14 @@ from .query import Terms, looks_like_a_pattern, terms_of, unspaced
 from .results import POOL, Ranking, note_on, results
 from .when import moment, spans_in
 
-__all__ = ["MODES", "grep", "ranking_of"]
+__all__ = ["MODES", "OWN_TOOLS", "grep", "ranking_of"]
 
 MODES = ("auto", "exact", "regex", "fuzzy")
 #: Characters of a query that an answer repeats.
 _SHOWN_QUERY = 1000
 _MOST_LIMIT = 50
 _ROLES = ("user", "assistant", "tool")
-_OWN_TOOLS = (
+OWN_TOOLS = (
     "lcm_grep",
     "lcm_expand",
     "lcm_expand_query",
@@ -230,8 +230,8 @@ def _own_calls_last(where: Filter) -> list[Filter]:
     """A search must not find itself first: its call holds the query word for word."""
     if where.tool:
         return [where]
-    mine = [replace(where, tool=name) for name in _OWN_TOOLS]
-    return [replace(where, without_tools=_OWN_TOOLS), *mine]
+    mine = [replace(where, tool=name) for name in OWN_TOOLS]
+    return [replace(where, without_tools=OWN_TOOLS), *mine]
 
 
 def _auto(desk: Desk, text: str, where: Filter) -> Ranking:
@@ -280,7 +280,7 @@ def _ranked(desk: Desk, words: Sequence[str], phrases: Sequence[str], where: Fil
 
     So does what the user said last: it is the question, and stands in the context word for word.
     """
-    others = where if where.tool else replace(where, without_tools=_OWN_TOOLS)
+    others = where if where.tool else replace(where, without_tools=OWN_TOOLS)
     hits = _asked_for(desk.store.search, words, phrases, others, POOL)
     if not hits and where.without:
         hits = _asked_for(desk.store.search, words, phrases, replace(others, without=()), POOL)

@@ -56,6 +56,7 @@ def asks(question, name, arguments):
 
 SEARCHES = [asks(asked, "lcm_grep", {"query": asked}) for _, asked, _ in FACTS]
 OTHERS = [asks(f"Now use {name}.", name, arguments) for name, arguments in TOOLS.items()]
+SKILL = asks("Now read the skill.", "skill_view", {"name": "lcm:recall"})
 EXPAND = Turn(
     "Now open the message about hazelnuts.",
     (
@@ -72,7 +73,7 @@ def _played(host, tmp_path_factory):
     from hostkit import HermesHome
 
     turns = [Turn(fact, (Reply("Noted."),)) for fact, _, _ in FACTS]
-    turns += [*FILLER, *SEARCHES, *OTHERS, EXPAND]
+    turns += [*FILLER, *SEARCHES, *OTHERS, SKILL, EXPAND]
     with ScriptedModel(Script(turns)) as model:
         home = HermesHome(tmp_path_factory.mktemp(f"recall-{host.generation}"), host, model.url)
         home.install()
@@ -131,3 +132,8 @@ def test_what_was_found_is_opened(played):
     """The uid that a search gives opens the message, word for word."""
     (message,) = told(played, EXPAND.user)["messages"]
     assert message["content"] == FACTS[7][0]
+
+
+def test_the_skill_is_there_to_be_read(played):
+    """The host's own tool gives the agent what teaches it when to search."""
+    assert "a summary is a pointer, not proof" in json.dumps(told(played, SKILL.user)).lower()
