@@ -203,7 +203,7 @@ def _also(data: Mapping[str, Any]) -> list[str]:
     """What stays, and why."""
     lines = []
     if data.get("shared"):
-        kept = ", ".join(data["branches"])
+        kept = ", ".join(data["branches"]) or "the session that it was branched from"
         lines.append(f"It stays: {many(data['shared'], 'message')} that {kept} shows too.")
     if data.get("session_names"):
         lines.append(f"It stays in the names of: {', '.join(data['session_names'])}")

@@ -110,7 +110,11 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._is_ours():
             self._send(HTTPStatus.FORBIDDEN, "text/plain", _FORBIDDEN)
             return
-        asked = urlsplit(self.path)
+        try:
+            asked = urlsplit(self.path)
+        except ValueError:  # [ without ]
+            self._refuse(HTTPStatus.BAD_REQUEST)
+            return
         token, _, name = asked.path.lstrip("/").partition("/")
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self._refuse(HTTPStatus.NOT_FOUND)

@@ -259,6 +259,7 @@ class Connection:
                         "`hermes lcm doctor` says what to do.",
                         str(self.path),
                     )
+                self._handle.check_log()
                 self._begin()
             self.depth += 1
             try:
@@ -272,6 +273,7 @@ class Connection:
             self.depth -= 1
             if self.depth == 0:
                 self.sql.execute("COMMIT")
+                self._handle.note_log()
                 self._checkpoint_at_need()
 
     def _begin(self) -> None:

@@ -7,7 +7,7 @@ StoreError
 ├── StoreDamaged      the file or a row in it does not hold what was written
 │   └── StoreIndexBroken   only the search index, which the log can rebuild
 ├── StoreClosed       it was closed while it was in use: open it again
-├── StoreForked       this process was forked from one that had it open, and SQLite's locks do not work in it
+├── StoreForked       SQLite's locks do not work in this process: forked with the file open, or dropped by it
 ├── StoreBusy         another process holds the database longer than we wait
 ├── StoreForgotten    what should be written belongs to a session that was forgotten on request
 └── StoreUnwritable   no permission, read-only or full disk
@@ -71,7 +71,11 @@ class StoreClosed(StoreError):
 
 
 class StoreForked(StoreError):
-    """The file was open when this process was forked, and could not be closed in it."""
+    """SQLite's locks on the file do not work in this process.
+
+    It was open when the process was forked and could not be closed, or something else in the process
+    opened and closed it.
+    """
 
 
 class StoreBusy(StoreError):

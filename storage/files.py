@@ -48,7 +48,7 @@ def free(path: Path) -> None:
                     os.chmod(name, 0o600)  # noqa: PTH101
 
 
-def identity(path: Path) -> tuple[int, int]:
+def identity(path: Path | str) -> tuple[int, int]:
     """Which file is at the path."""
     found = os.stat(path)  # noqa: PTH116 - 1 us; a door of the host asks
     return found.st_dev, found.st_ino

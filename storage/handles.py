@@ -64,6 +64,8 @@ class Handle:
         self.sql: sqlite3.Connection | None = None
         self.lock_file: IO[bytes] | None = None
         self.identity: tuple[int, int] | None = None
+        self._log: tuple[int, int] | None = None
+        """Which file the WAL is, from the first commit on."""
         _open.add(self)
 
     def foreign(self) -> bool:
@@ -72,6 +74,41 @@ class Handle:
             return False
         _drop_inherited()
         return True
+
+    def note_log(self) -> None:
+        """Something was committed: remember which file the WAL is."""
+        if self._log is None:
+            with contextlib.suppress(OSError):  # there may be none
+                self._log = files.identity(f"{self.path}-wal")
+
+    def check_log(self) -> None:
+        """Before something is written: whether the WAL is the one that other processes see.
+
+        Whoever in this process opens and closes the database by other means drops SQLite's locks on it.
+        Then another process that closes it takes itself for the last one, and deletes the WAL.
+
+        Raises:
+            StoreForked: it was deleted, and that cannot be undone in this process.
+        """
+        if self._is_severed():
+            raise StoreForked(
+                f"Something in this process opened and closed {self.path} by itself, which drops SQLite's"
+                " locks, and another process has deleted the log of writes since. Nothing more is stored here."
+                " Start the process anew: what is missing is stored from the conversation then.",
+                str(self.path),
+            )
+
+    def _is_severed(self) -> bool:
+        if self._log is None:
+            return False
+        try:
+            if self.identity != files.identity(self.path):  # another file by now, which has its own
+                return False
+            return self._log != files.identity(f"{self.path}-wal")
+        except FileNotFoundError:
+            return self.path.exists()
+        except OSError:
+            return False
 
     def shut(self) -> None:
         """Close both; the last connection's own checkpoint runs under the lock if it is free.
@@ -83,7 +120,9 @@ class Handle:
         if self.foreign():
             return
         with self.mutex:
-            if self.sql is not None:
+            if self.sql is not None and self._is_severed():
+                _keep(self.sql)  # closing it would write what is long past into the file
+            elif self.sql is not None:
                 try:
                     with alone(self.lock_file, wait=False):
                         self.sql.close()

@@ -51,6 +51,15 @@ def test_a_fork_in_the_middle_of_a_write_is_told(tmp_path):
     assert faults_of(tmp_path / "lcm.db", {"s": (4, 4)}) == []
 
 
+def test_locks_that_something_else_dropped_are_told(tmp_path):
+    """A file tool in the process reads the database, and another process deletes the log: that is said, and mended."""
+    told = play("dropped", tmp_path / "lcm.db")
+    assert told["log"] is False
+    assert ["drops SQLite's locks" in each for each in told["problems"]] == [True]
+    play("after", tmp_path / "lcm.db")
+    assert faults_of(tmp_path / "lcm.db", {"s": (3, 3)}) == []
+
+
 def test_a_child_waits_for_its_parents_lock(tmp_path):
     """A lock of a file that was open at the fork is one lock for both; the child opens it anew."""
     told = play("lock", tmp_path / "lcm.db")

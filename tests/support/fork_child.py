@@ -202,6 +202,25 @@ def inside(path: Path) -> None:
     tell(stored={"s": 4}, answer=store.recall("s", "answer"))
 
 
+def dropped(path: Path) -> None:
+    """Something in this process opens and closes the file; then another process does."""
+    engine = engine_on(path, "s")
+    turns(engine, "s", 0, 1)
+    path.read_bytes()
+    looked_at(path)
+    tell(log=Path(f"{path}-wal").exists())
+    engine.on_turn_complete(rows_until("s", 2))
+    tell(problems=engine.get_status()["problems"])
+    engine.close()
+
+
+def after(path: Path) -> None:
+    """A new process has the whole conversation."""
+    engine = engine_on(path, "s")
+    turns(engine, "s", 2, 3)
+    engine.close()
+
+
 def lock(path: Path) -> None:
     """The child's lock file is its own: it waits for the parent's."""
     engine = engine_on(path, "s")
