@@ -16,6 +16,9 @@ __all__ = ["Halted", "Leash", "NotMade", "Underway"]
 #: Times that a node is tried in the background, in one process, before it is left as it is.
 ATTEMPTS = 2
 
+#: Seconds that the end of a job waits for what is being written.
+_PATIENCE = 10.0
+
 
 class NotMade(Exception):
     """No summariser gave a text for a node that only a summariser should write; says why."""
@@ -75,13 +78,17 @@ class Leash:
         self._most_calls, self._most_tokens = calls, tokens
         self._attempts = Counter() if attempts is None else attempts
         self._eased = False
-        self._writing = threading.Lock()
+        self._writing = threading.RLock()  # the garbage collector may end the job within the job
 
     def stop(self) -> None:
-        """End it: what is being written is written when this returns, and nothing after it."""
+        """End it: what is being written is written when this returns, and nothing after it.
+
+        It waits longer than a write waits for another process, but not for ever: an engine may be collected where
+        its thread holds a lock that the job needs.
+        """
         self.stopped.set()
-        with self._writing:
-            return
+        if self._writing.acquire(timeout=_PATIENCE):
+            self._writing.release()
 
     def ease(self) -> None:
         """Let it finish the node that it is at, and begin no other."""
@@ -113,7 +120,7 @@ class Leash:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """A block that writes.
+        """A block that writes, or makes files.
 
         Raises:
             Halted: it was stopped before.

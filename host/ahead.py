@@ -73,7 +73,7 @@ class Ahead:
 
     def begin_anew(self) -> None:
         """Nothing runs: at the start, and in a forked process, which has none of our threads."""
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()  # the garbage collector may end a job anywhere
         self._idle = threading.Event()
         self._idle.set()
         self._next: Order | None = None
@@ -188,7 +188,8 @@ class Ahead:
 
         if not is_due(order.task, repairs=self._may_repair):
             return
-        store = open_store(order.path, create=False)
+        with leash.writing():  # SQLite makes files beside the database
+            store = open_store(order.path, create=False)
         try:
             prepared = prepare(store, order.task, leash)
             self._may_repair = prepared.degraded

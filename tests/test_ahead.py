@@ -24,6 +24,7 @@ from lcm.dag.ahead_record import AheadRecord
 from lcm.dag.forget import forget_text
 from lcm.dag.meter import spent_by
 from lcm.dag.scene import beginning
+from lcm.dag.underway import Halted, Leash, Underway
 from lcm.storage import open_store
 from moving import lcm
 
@@ -236,7 +237,7 @@ def begun(make, **kw):
     return talk, slow
 
 
-@pytest.mark.parametrize(
+leaves = pytest.mark.parametrize(
     "leave",
     [
         lambda engine: engine.close(),
@@ -246,6 +247,9 @@ def begun(make, **kw):
     ],
     ids=["close", "reset", "bind", "start"],
 )
+
+
+@leaves
 def test_nothing_is_written_once_the_engine_has_left(make, tmp_path, leave):
     """What comes back from the summariser afterwards is dropped."""
     talk, slow = begun(make)
@@ -255,6 +259,53 @@ def test_nothing_is_written_once_the_engine_has_left(make, tmp_path, leave):
     assert talk.engine._ahead.wait(5)
     assert before == nodes(tmp_path)
     assert not talk.engine._failures.recent()
+
+
+class Held(Underway):
+    """Lets a job begin when it is told to."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked, self.gate = threading.Event(), threading.Event()
+
+    def claim(self, what):
+        self.asked.set()
+        assert self.gate.wait(30)
+        return super().claim(what)
+
+
+@leaves
+def test_the_database_is_not_even_opened_once_the_engine_has_left(make, monkeypatch, leave):
+    """A job that had hardly begun makes no file in a folder that may be gone by then."""
+    talk = above_soft(make(Slow()))
+    held = talk.engine._ahead._underway = Held()
+    talk.wait = False
+    while not held.asked.is_set():
+        talk.say(words=4)
+        held.asked.wait(0.2)
+    leave(talk.engine)
+    opened = []
+    monkeypatch.setattr("lcm.storage.open_store", lambda *args, **kw: opened.append(args))
+    held.gate.set()
+    assert talk.engine._ahead.wait(5)
+    assert [] == opened
+    assert not talk.engine._failures.recent()
+
+
+def test_a_job_can_be_ended_from_within():
+    """The garbage collector may end an engine in its own thread, while that writes."""
+    leash = Leash(1, 1)
+
+    def collected():
+        with leash.writing():
+            leash.stop()
+
+    thread = threading.Thread(target=collected, daemon=True)
+    thread.start()
+    thread.join(5)
+    assert not thread.is_alive()
+    with pytest.raises(Halted), leash.writing():
+        pass
 
 
 def test_the_end_that_is_none_does_not_end_it(make, tmp_path):

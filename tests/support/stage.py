@@ -103,6 +103,7 @@ class Stage(RuleBasedStateMachine):
                 sys.modules.pop(name, None)
         for engine in getattr(self, "engines", ()):
             engine.close()
+            assert engine._ahead.wait(30)  # it may still read, and closes its connection then
         if hasattr(self, "store"):
             self.store.close()
             shutil.rmtree(self.folder)
