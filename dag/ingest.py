@@ -12,7 +12,7 @@ is only filtered, and stays.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -28,12 +28,16 @@ from .identity import STUB
 from .messages import Row
 from .redact import Redact
 
-__all__ = ["Binding", "Bound", "IngestReport", "Ledger"]
+__all__ = ["Also", "Binding", "Bound", "IngestReport", "Ledger"]
 
 _log = logging.getLogger(__name__)
 
 _NAMED = "named"
 """Kept for a session: whether the host gave uids in its last list. An upgrade gives them anew."""
+
+
+Also = Callable[[Store, str], None]
+"""Writes something more of a session, by its name in the store, in the same transaction."""
 
 
 class Ledger:
@@ -56,8 +60,8 @@ class Ledger:
         self._revision = -1
         """Revision of the line that the last list was bound to."""
 
-    def ingest(self, rows: Sequence[Any]) -> IngestReport:
-        """Store what is new in *rows*.
+    def ingest(self, rows: Sequence[Any], also: Also | None = None) -> IngestReport:
+        """Store what is new in *rows*; *also* is written with it, if there is anything.
 
         Raises:
             StoreError: nothing of this list was stored.
@@ -70,23 +74,23 @@ class Ledger:
             if start == len(rows) == len(self._seen) and self._is_current():
                 return IngestReport(known=self._known)
             try:
-                return self._bound(rows, start)
+                return self._bound(rows, start, also)
             except BaseException:
                 self._forget(0)
                 raise
 
-    def _bound(self, rows: Sequence[Any], start: int) -> IngestReport:
+    def _bound(self, rows: Sequence[Any], start: int, also: Also | None) -> IngestReport:
         try:
-            return self._bind(rows, start)
+            return self._bind(rows, start, also)
         except StoreIndexBroken:  # all of it is undone; the second time the index is left alone
             self._forget(0)
-            return self._bind(rows, 0)
+            return self._bind(rows, 0, also)
         except StoreError:
             raise
         except Exception:  # noqa: BLE001 - a value nobody has thought of may cost itself, not the list
             _log.warning("a list is stored as JSON would have it", exc_info=True)
             self._forget(0)
-            return self._bind([_plain(row) for row in rows], 0)
+            return self._bind([_plain(row) for row in rows], 0, also)
 
     def _is_current(self) -> bool:
         """Whether nobody changed the line since: another agent's list may have withdrawn what this one has."""
@@ -108,7 +112,7 @@ class Ledger:
             binding = Binding(list(self._seen), list(self._memo.bound), list(self._memo.ends))
             return binding, (len(self._seen), self._revision)
 
-    def _bind(self, rows: Sequence[Any], start: int) -> IngestReport:
+    def _bind(self, rows: Sequence[Any], start: int, also: Also | None) -> IngestReport:
         line = self.session.line
         with self.store.writing():
             if self.store.revision(line) != self._revision:
@@ -129,6 +133,8 @@ class Ledger:
             messages = known + _messages(self._memo.bound[start:])
             if messages and (named != self._memo.named or (named and own is None)):
                 self.store.remember(self.session.name, _NAMED, self._memo.named)
+            if also is not None:
+                also(self.store, self.session.name)
             revision = self.store.revision(line)
         self._memo.end = run.end
         self._known = messages

@@ -21,7 +21,7 @@ from .spills import Spills
 from .traces import FORGOTTEN, IGNORED, Traceless
 
 if TYPE_CHECKING:
-    from ..dag.ingest import Binding, IngestReport, Ledger
+    from ..dag.ingest import Also, Binding, IngestReport, Ledger
     from ..dag.settings import LoadedSettings, Settings
     from ..storage.protocol import Store
     from ..storage.records import Session
@@ -190,8 +190,10 @@ class Attachment:
         with self._mutex:
             return self._catch_up().ledger(session_id, rows, self.session_db)
 
-    def ingest(self, rows: Sequence[Any] | None, session_id: str) -> IngestReport:
-        """Store what is new in *rows*.
+    def ingest(
+        self, rows: Sequence[Any] | None, session_id: str, also: Also | None = None
+    ) -> IngestReport:
+        """Store what is new in *rows*, and *also* with it.
 
         Raises:
             StoreError: nothing of it was stored.
@@ -203,7 +205,7 @@ class Attachment:
                 self.traceless.saw(session_id, IGNORED, rows)
                 self._settle()
             return IngestReport()
-        ledger, report = self._ingested(rows, session_id)
+        ledger, report = self._ingested(rows, session_id, also)
         if report.new:
             self._spills.fetch(ledger, rows, self._where)
         if ledger.store is self.traceless.store():
@@ -225,14 +227,16 @@ class Attachment:
             _, binding = ledger.bind(rows)
         return ledger, binding
 
-    def _ingested(self, rows: Sequence[Any], session_id: str) -> tuple[Ledger, IngestReport]:
+    def _ingested(
+        self, rows: Sequence[Any], session_id: str, also: Also | None
+    ) -> tuple[Ledger, IngestReport]:
         """Ingest; once more where another thread closed the database meanwhile."""
         for _ in range(_REOPENED):
             with contextlib.suppress(StoreClosed):
                 ledger = self.ledger(session_id, rows)
-                return ledger, ledger.ingest(rows)
+                return ledger, ledger.ingest(rows, also)
         ledger = self.ledger(session_id, rows)
-        return ledger, ledger.ingest(rows)
+        return ledger, ledger.ingest(rows, also)
 
     def on_disk(self, session_id: str) -> Ledger | None:
         """The ledger of a session that was ingested; None for one that leaves no trace."""

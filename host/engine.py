@@ -227,8 +227,8 @@ class LCMEngine(ContextEngine):
     def on_turn_complete(self, messages: Sequence[Any], usage: Any = None, **kwargs: Any) -> None:
         """A turn ended (newer hosts)."""
         with self._failures.kept("on_turn_complete"):
-            self._attachment.ingest(messages, self._session_id)
-            self._vitals.settle(self)
+            with self._vitals.settled(self) as also:
+                self._attachment.ingest(messages, self._session_id, also)
             if order := order_for(self):
                 self._ahead.submit(order)
 

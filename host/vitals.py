@@ -5,12 +5,15 @@ Whoever asks for the status is mostly another process than the agent's. So it is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from .surface import whole
 
 if TYPE_CHECKING:
+    from ..dag.ingest import Also
+    from ..storage.protocol import Store
     from .engine import LCMEngine
 
 __all__ = ["Vitals"]
@@ -34,23 +37,27 @@ class Vitals:
             return
         self._owed[session] = added(self._owed.get(session), {"requests": 1, **counted})
 
-    def settle(self, engine: LCMEngine) -> None:
-        """Add what is owed for the session of *engine* to what the store keeps, with the budget as it is.
+    @contextlib.contextmanager
+    def settled(self, engine: LCMEngine) -> Iterator[Also | None]:
+        """What adds to a store what is owed for the session of *engine*, with the budget as it is; None: nothing is.
 
-        Raises:
-            StoreError: it is still owed.
+        It is owed until the block in which that is written ends well.
         """
         session = engine._session_id
         owed = self._owed.get(session)
         if owed is None:
+            yield None
             return
-        ledger = engine._attachment.on_disk(session)
-        if ledger is not None:
-            name = ledger.session.name
-            with ledger.store.writing():
-                sums = added(ledger.store.recall(name, _KEPT), owed)
-                ledger.store.remember(name, _KEPT, {**sums, **_budget(engine)})
-        del self._owed[session]
+        written: list[str] = []
+
+        def also(store: Store, name: str) -> None:
+            sums = added(store.recall(name, _KEPT), owed)
+            store.remember(name, _KEPT, {**sums, **_budget(engine)})
+            written.append(name)
+
+        yield also
+        if written:
+            del self._owed[session]
 
 
 def added(before: Any, more: Mapping[str, int]) -> dict[str, int]:
