@@ -68,6 +68,8 @@ def _head(result: Mapping[str, Any]) -> Any:
     text = Text(result["uid"][:_SHORT], style="cyan")
     turn = f", turn {result['turn']}" if result["turn"] else ""
     text.append(f" {result['role'] or 'summary'}{turn}, {result['time']}", style="")
+    if result.get("session"):
+        text.append(f", session {flat(result['session'])}", style="dim")
     if result["covered_by"]:
         text.append(f", under {result['covered_by'][:_SHORT]}", style="dim")
     if result.get("withdrawn"):

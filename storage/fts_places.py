@@ -65,9 +65,14 @@ def _suffices(runs: Sequence[Sequence[ranking.Row]], numbers: Numbers) -> bool:
 
 def _kept(sql: sqlite3.Connection, numbers: Numbers, where: Filter) -> set[int] | None:
     """Those that the search may return, where it may not return all of its scope."""
-    if not (where.roles or where.tool or where.since is not None or where.until is not None):
+    if not where.is_narrow:
         return None
-    return passing(sql, sorted(set().union(*numbers.values())), replace(where, lines=None))
+    return passing(sql, sorted(set().union(*numbers.values())), _inside(where))
+
+
+def _inside(where: Filter) -> Filter:
+    """*where*, for messages of which it is known that they are on its lines."""
+    return where if where.turns is not None else replace(where, lines=None)
 
 
 def passing(
@@ -144,7 +149,7 @@ def _runs(
     sql: sqlite3.Connection, spans: Sequence[tuple[int, int]], where: Filter
 ) -> list[list[ranking.Row]]:
     """The messages of *spans*, in the order of their lines; those aside that count for nothing."""
-    kept, values = condition(replace(where, lines=None, without_tools=(), without=(), last=None))
+    kept, values = condition(replace(_inside(where), without_tools=(), without=(), last=None))
     there, more = condition(Filter(without=where.without, last=where.last))
     if where.lines is not None:
         there += f" AND +e.line IN ({','.join('?' * len(where.lines))})"

@@ -60,12 +60,9 @@ def condition(where: Filter) -> tuple[str, list[object]]:
     """SQL for *where*, over ``messages m``: each part behind an AND."""
     parts: list[str] = []
     values: list[object] = []
-    if where.lines is not None:
-        marks = ",".join("?" * len(where.lines))
-        parts.append(
-            f"EXISTS (SELECT 1 FROM entries e WHERE e.message = m.id AND e.line IN ({marks}))"
-        )
-        values += where.lines
+    if where.lines is not None or where.turns is not None:
+        part, values = _placed(where)
+        parts.append(part)
     if where.roles:
         parts.append(f"m.role IN ({','.join('?' * len(where.roles))})")
         values += where.roles
@@ -84,3 +81,16 @@ def condition(where: Filter) -> tuple[str, list[object]]:
             parts.append(part)
             values.append(limit)
     return "".join(f" AND {part}" for part in parts), values
+
+
+def _placed(where: Filter) -> tuple[str, list[object]]:
+    """On one of its lines, and in one of its turns there."""
+    placed = "SELECT 1 FROM entries e WHERE e.message = m.id"
+    values: list[object] = []
+    if where.lines is not None:
+        placed += f" AND e.line IN ({','.join('?' * len(where.lines))})"
+        values += where.lines
+    if where.turns is not None:
+        placed += " AND e.turn BETWEEN ? AND ?"
+        values += where.turns
+    return f"EXISTS ({placed})", values

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from . import fts, payloads
@@ -27,8 +27,10 @@ __all__ = [
     "counts",
     "entries",
     "known",
+    "lines_of",
     "next_messages",
     "next_number",
+    "placed",
     "places",
     "put_entry",
     "read",
@@ -175,6 +177,33 @@ def entries(
     columns = _ENTRY.format(**_BRIEF if brief else _WHOLE)
     rows = sql.execute(f"{columns}{where} ORDER BY {order}", [*values, *extra])
     return list(map(Entry._make, rows))
+
+
+def placed(sql: sqlite3.Connection, line: int, messages: Sequence[int]) -> list[Entry]:
+    """The entries of these messages on the line, in order."""
+    found = [
+        entry
+        for part in _parts(messages)
+        for entry in entries(sql, f"+e.line = ? AND e.message IN ({_marks(part)})", [line, *part])
+    ]
+    return sorted(found, key=lambda entry: entry.seq)
+
+
+def lines_of(sql: sqlite3.Connection, messages: Sequence[int]) -> dict[int, int]:
+    """For each message the oldest line that it stands on."""
+    found: dict[int, int] = {}
+    for part in _parts(messages):
+        query = f"SELECT message, min(line) FROM entries WHERE message IN ({_marks(part)}) GROUP BY message"
+        found.update(sql.execute(query, part).fetchall())
+    return found
+
+
+def _parts(values: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (values[start : start + _CHUNK] for start in range(0, len(values), _CHUNK))
+
+
+def _marks(values: Sequence[int]) -> str:
+    return ",".join("?" * len(values))
 
 
 def known(sql: sqlite3.Connection, uids: Sequence[str]) -> dict[str, int]:

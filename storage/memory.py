@@ -246,6 +246,12 @@ class MemoryStore(MemoryGraph):
         wanted = set(messages)
         return [entry for entry in self.entries(line) if entry.id in wanted]
 
+    def lines_of(self, messages: Iterable[int]) -> dict[int, int]:
+        with self._mutex:
+            newest_first = sorted(self._lines.items(), reverse=True)
+            held = {at[0]: line for line, kept in newest_first for at in kept.places.values()}
+        return {number: held[number] for number in messages if number in held}
+
     def read(self, wanted: Sequence[tuple[int, int]]) -> list[Message]:
         return [self._message(number, version) for number, version in wanted]
 
@@ -318,7 +324,7 @@ class MemoryStore(MemoryGraph):
 
     def _passes_filter(self, number: int, kept: Kept, where: Filter) -> bool:
         return (
-            (where.lines is None or any(self.placed(line, [number]) for line in where.lines))
+            self._is_placed(number, where)
             and (not where.roles or kept.drafts[0].role in where.roles)
             and (not where.tool or where.tool in kept.drafts[-1].tool.split(" "))
             and kept.drafts[-1].tool not in where.without_tools
@@ -327,6 +333,14 @@ class MemoryStore(MemoryGraph):
             and (where.since is None or kept.time >= where.since)
             and (where.until is None or kept.time <= where.until)
         )
+
+    def _is_placed(self, number: int, where: Filter) -> bool:
+        if where.lines is None and where.turns is None:
+            return True
+        first, last = where.turns or (0, 1 << 62)
+        lines = self._lines if where.lines is None else where.lines
+        places = (entry for line in list(lines) for entry in self.placed(line, [number]))
+        return any(first <= entry.turn <= last for entry in places)
 
     def newest(self) -> int:
         return max(self._messages, default=0)

@@ -120,6 +120,9 @@ class Store(Protocol):
     def placed(self, line: int, messages: Iterable[int]) -> list[Entry]:
         """The entries of these messages on the line, in order."""
 
+    def lines_of(self, messages: Iterable[int]) -> dict[int, int]:
+        """For each message the oldest line that it stands on, by number."""
+
     def read(self, wanted: Sequence[tuple[int, int]]) -> list[Message]:
         """Messages as (number, version) pairs, in that order; version 0 is the current one."""
 

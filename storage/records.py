@@ -180,6 +180,14 @@ class Filter:
     """Leave out messages with greater numbers: those that came later."""
     made: float | None = None
     """Leave out summaries that were made later."""
+    turns: tuple[int, int] | None = None
+    """Only messages of these turns, the first and the last, of any of the lines."""
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it lets pass only some of what was said on its lines."""
+        bounds = (self.since, self.until, self.turns)
+        return bool(self.roles or self.tool) or any(bound is not None for bound in bounds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,16 +220,12 @@ class SqliteStore:
             return log_tables.known(sql, list(uids))
 
     def placed(self, line: int, messages: Iterable[int]) -> list[Entry]:
-        wanted = list(messages)
         with self._connection.reading() as sql:
-            found = [
-                entry
-                for part in _parts(wanted)
-                for entry in log_tables.entries(
-                    sql, f"+e.line = ? AND e.message IN ({_marks(part)})", [line, *part]
-                )
-            ]
-        return sorted(found, key=lambda entry: entry.seq)
+            return log_tables.placed(sql, line, list(messages))
+
+    def lines_of(self, messages: Iterable[int]) -> dict[int, int]:
+        with self._connection.reading() as sql:
+            return log_tables.lines_of(sql, list(messages))
 
     def read(self, wanted: Sequence[tuple[int, int]]) -> list[Message]:
         with self._connection.reading() as sql:
@@ -392,8 +388,3 @@ class SqliteStore:
 
 def _marks(values: Sequence[Any]) -> str:
     return ",".join("?" * len(values))
-
-
-def _parts(values: Sequence[int], size: int = 500) -> Iterator[Sequence[int]]:
-    for start in range(0, len(values), size):
-        yield values[start : start + size]

@@ -310,6 +310,26 @@ def test_filters_come_before_the_limit(store):
     assert [last] == [number for number, _, _ in store.texts(Filter(tool="read_file"))]
 
 
+def test_turns_are_those_of_the_lines(store):
+    """A message that stands on two lines is of a turn on each."""
+    one, two = store.open_session("s").line, store.open_session("t").line
+    rows = [draft(n, {"role": "user", "content": f"zebra {n}"}) for n in range(1, 4)]
+    ids = [entry.id for entry in store.append(one, list(zip(rows, (1, 2, 3), strict=True)))]
+    store.link(two, [(ids[2], 1)])
+
+    def found(**where):
+        hits = store.search(["zebra"], [], Filter(**where), 9)
+        read = {number for number, _, _ in store.texts(Filter(**where))}
+        assert read == {hit.message for hit in hits}
+        return read
+
+    assert set(ids[:2]) == found(turns=(1, 2), lines=(one,))
+    assert {ids[2]} == found(turns=(1, 2), lines=(two,))
+    assert set(ids) == found(turns=(1, 2))
+    assert set() == found(turns=(4, 9))
+    assert {ids[0]: one, ids[2]: one} == store.lines_of([ids[2], ids[0], 10**6])
+
+
 def test_nodes_are_found_and_frames_are_not(store):
     """A frame repeats what its nodes say."""
     line = filled(store)

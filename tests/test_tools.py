@@ -316,6 +316,46 @@ def test_scope_is_the_session_unless_all_is_asked_for(desk):
     assert "hint" in ask(desk, "lcm_grep", query="okapi", scope="galaxy")
 
 
+def test_each_result_of_all_sessions_names_its_own(desk):
+    """SRCH-04: with the turn there; of what a branch has too, it is the session that asks."""
+    store = desk.store
+    store.open_session("b", parent="s", relation="branch")
+    store.open_session("other")
+    later = store.open_session("later", parent="other", relation="rotation")
+    Ledger(store, later).ingest([user("unicorns?"), said("None."), user("the zebra is elsewhere")])
+    found = ask(desk, "lcm_grep", query="zebra tuesdays", scope="all")["results"]
+    named = {(each["session"], each["turn"]) for each in found if "elsewhere" in each["snippet"]}
+    assert {("later", 2)} == named
+    assert {"s"} == {each["session"] for each in found if "Tuesdays" in each["snippet"]}
+    assert not any("session" in each for each in ask(desk, "lcm_grep", query="zebra")["results"])
+
+
+@pytest.mark.parametrize("mode", ["auto", "exact", "regex", "fuzzy"])
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        ({"start_turn": 10, "end_turn": 12}, {10, 11, 12}),
+        ({"end_turn": "5"}, {5}),
+        ({"start_turn": 44}, {44}),
+        ({"start_turn": 60, "end_turn": 10**30}, set()),
+    ],
+)
+def test_turns_narrow_a_search(desk, mode, turns, expected):
+    """From one turn to another, both included, either of them open."""
+    found = ask(desk, "lcm_grep", query="talk", mode=mode, limit=50, role="user", **turns)[
+        "results"
+    ]
+    assert expected == {each["turn"] for each in found}
+
+
+@pytest.mark.parametrize(
+    "turns", [{"start_turn": 0}, {"end_turn": "x"}, {"start_turn": 5, "end_turn": 4}]
+)
+def test_turns_that_are_none_are_explained(desk, turns):
+    """UX-05: an answer that says how turns are counted."""
+    assert "hint" in ask(desk, "lcm_grep", query="talk", **turns)
+
+
 def test_unknown_arguments_are_named(desk):
     """UX-05: what a tool does not know is in its answer."""
     assert ["session_scope"] == ask(desk, "lcm_grep", query="zebra", session_scope="x")[

@@ -10,6 +10,7 @@ from ..storage.records import Entry, Message, Node
 from .answers import ToolError, weight
 from .desk import Desk
 from .pages import page, text_page
+from .turns import in_order, turn_of
 
 __all__ = ["DETAILS", "expand", "retrieve"]
 
@@ -104,11 +105,8 @@ def retrieve(
 ) -> dict[str, Any]:
     """Turns *start* to *end* of the session, 1-indexed, both included."""
     wanted = _detail(detail)
-    first, last = _turn(start, "start_turn"), _turn(end, "end_turn")
-    if first > last:
-        raise ToolError(
-            f"start_turn {first} lies behind end_turn {last}.", "Give the earlier turn first."
-        )
+    first, last = turn_of(start, "start_turn"), turn_of(end, "end_turn")
+    in_order(first, last)
     entries = desk.store.turns(desk.session.line, first, last)
     if wanted == "raw":
         pairs = [(entry.id, 0) for entry in entries]
@@ -118,16 +116,6 @@ def retrieve(
         messages = [row | {"withdrawn": True} if row["uid"] in gone else row for row in rows]
         return {"messages": messages, "cursor": following}
     return _told(desk, entries, wanted, cursor)
-
-
-def _turn(value: Any, name: str) -> int:
-    try:
-        number = int(value)
-    except (TypeError, ValueError, OverflowError):
-        raise ToolError(f"{name} must be a whole number.", "Turns are counted from 1.") from None
-    if number < 1:
-        raise ToolError(f"{name} is {number}.", "Turns are counted from 1.")
-    return min(number, 1 << 60)
 
 
 def _told(desk: Desk, entries: list[Entry], wanted: str, cursor: Any) -> dict[str, Any]:

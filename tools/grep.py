@@ -21,6 +21,7 @@ from .fuzzy import repair
 from .patterns import Find, Stopwatch, exactly, mentions, pattern
 from .query import Terms, looks_like_a_pattern, terms_of, unspaced
 from .results import POOL, Ranking, note_on, results
+from .turns import LAST_TURN, in_order, turn_of
 from .when import moment, spans_in
 
 __all__ = ["MODES", "OWN_TOOLS", "grep", "ranking_of"]
@@ -86,7 +87,8 @@ def grep(
 ) -> dict[str, Any]:
     """Messages and nodes that answer *query*, best first.
 
-    *filters*: ``role``, ``tool``, ``since``, ``until`` and ``scope``, as in the tool's schema.
+    *filters*: ``role``, ``tool``, ``since``, ``until``, ``start_turn``, ``end_turn`` and ``scope``, as in the
+    tool's schema.
 
     Raises:
         ToolError: an argument cannot be understood.
@@ -109,7 +111,7 @@ def grep(
         "query": text if len(text) <= _SHOWN_QUERY else f"{text[:_SHOWN_QUERY]}…",
         "mode": ranking.mode,
         "total": len(hits),
-        "results": results(desk, page, ranking),
+        "results": results(desk, page, ranking, everywhere=where.lines is None),
         "cursor": None if page.following is None else str(replace(at, start=page.following)),
         "note": note_on(desk, ranking, hits, where),
     }
@@ -130,7 +132,18 @@ def _filter(desk: Desk, given: Mapping[str, Any], at: _Position) -> Filter:
         without=(at.asked,) if at.asked else (),
         last=at.newest,
         made=at.time,
+        turns=_turns(given.get("start_turn"), given.get("end_turn")),
     )
+
+
+def _turns(first: Any, last: Any) -> tuple[int, int] | None:
+    """From one turn to another, each of which may be left open."""
+    if first in (None, "") and last in (None, ""):
+        return None
+    low = 0 if first in (None, "") else turn_of(first, "start_turn")
+    high = LAST_TURN if last in (None, "") else turn_of(last, "end_turn")
+    in_order(low, high)
+    return low, high
 
 
 def _choice(value: Any, name: str, allowed: Sequence[str], default: str) -> str:
@@ -284,7 +297,7 @@ def _ranked(desk: Desk, words: Sequence[str], phrases: Sequence[str], where: Fil
     hits = _asked_for(desk.store.search, words, phrases, others, POOL)
     if not hits and where.without:
         hits = _asked_for(desk.store.search, words, phrases, replace(others, without=()), POOL)
-    if not (where.roles or where.tool or where.since is not None or where.until is not None):
+    if not where.is_narrow:
         lines = None if where.lines is None else desk.lineage
         nodes = _asked_for(
             desk.store.search_nodes, words, phrases, Filter(lines=lines, made=where.made), 10

@@ -13,6 +13,7 @@ from .answers import to_json
 from .describe import stamp
 from .desk import Desk
 from .folding import Page
+from .origins import origins
 from .patterns import Find
 from .snippet import snippet
 
@@ -37,13 +38,19 @@ class Ranking:
     """Where in a text the match is, if no needle says it."""
 
 
-def results(desk: Desk, page: Page, ranking: Ranking) -> list[dict[str, Any]]:
-    """A page as the tool answers it, within the budget that the settings give a search."""
+def results(desk: Desk, page: Page, ranking: Ranking, *, everywhere: bool) -> list[dict[str, Any]]:
+    """A page as the tool answers it, within the budget that the settings give a search.
+
+    *everywhere*: of any session, so each says of which.
+    """
     hits = page.hits
     wanted = [(hit.message, hit.version) for hit in hits if hit.message is not None]
     rows = {message.id: (message, row) for message, row in desk.rows(wanted)}
-    places, covers = desk.places(list(rows)), desk.store.over(list(rows))
+    covers = desk.store.over(list(rows))
     nodes = {node.uid: node for node in desk.store.nodes([hit.node for hit in hits if hit.node])}
+    messages = [message for message, _ in rows.values()]
+    found_in = origins(desk, messages, list(nodes.values())) if everywhere else None
+    places = found_in.places if found_in else desk.places(list(rows))
     budget = desk.settings.search_budget_tokens
     room = max(budget * 4 // max(len(hits), 1) - 330, 80)
     while True:
@@ -55,6 +62,8 @@ def results(desk: Desk, page: Page, ranking: Ranking) -> list[dict[str, Any]]:
             else _of_node(nodes[hit.node or ""], hit, ranking.needles, room)
             for hit in hits
         ]
+        if found_in:
+            found = [each | {"session": found_in.sessions[each["uid"]]} for each in found]
         if room <= _SMALLEST_SNIPPET or count_text(to_json(found)) <= budget:
             return found
         room = room * 3 // 4
