@@ -17,6 +17,8 @@ from lcm.dag.settings import Settings
 from lcm.storage import open_store
 from lcm.storage.records import Pass
 
+#: Leaves so small, and so soon condensed, that a short talk has nodes over nodes.
+SETTINGS = Settings(leaf_tokens=500, condense_fanin=2)
 WORDS = (
     "harbour",
     "lantern",
@@ -64,7 +66,7 @@ class Talk:
 
     def compact(self):
         _, binding = self.ledger.bind(self.rows)
-        request = PassRequest(Settings(), 8000, 5000, None, force=True, stamp=False)
+        request = PassRequest(SETTINGS, 8000, 5000, None, force=True, stamp=False)
         done = compact(self.store, self.ledger.session.line, binding, request)
         assert done.changed
         uid = done.frame.uid

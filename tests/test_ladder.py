@@ -134,9 +134,8 @@ def test_every_model_of_the_settings_is_asked_in_turn(tmp_path, monkeypatch):
         return call
 
     monkeypatch.setattr(hermes, "model_summarizer", model)
-    engine = LCMEngine(
-        8000, db_path=tmp_path / "lcm.db", settings={"state_generation_model": "small-one"}
-    )
+    settings = {"state_generation_model": "small-one", "leaf_tokens": 1000}
+    engine = LCMEngine(8000, db_path=tmp_path / "lcm.db", settings=settings)
     engine.on_session_start("s")
     rows = [
         {"role": role, "content": f"{role} {n} {'word ' * 150}"}

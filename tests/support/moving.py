@@ -61,7 +61,7 @@ def rows_of(name: str, first: int, last: int) -> list[dict[str, Any]]:
 def compacted(store: Store, ledger: Ledger, rows: Sequence[Any]) -> list[Any]:
     """One pass over the list; gives the smaller one."""
     _, binding = ledger.bind(rows)
-    request = PassRequest(Settings(), 4000, 2500, None, force=True, stamp=False)
+    request = PassRequest(Settings(leaf_tokens=300), 4000, 2500, None, force=True, stamp=False)
     done = compact(store, ledger.session.line, binding, request)
     counts = (done.before, done.after, len(rows), len(done.rows))
     store.record_pass(Pass(time.time(), ledger.session.name, *counts, done.frame.uid))
