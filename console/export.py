@@ -90,6 +90,8 @@ def _view(data: dict[str, Any]) -> str:
             "Secrets that are known as such were taken out. Read it before you share it: "
             "a secret that looks like any other word is still there."
         )
+    if left := data["left_out"]:
+        lines.append(f"Left out: {many(left, 'summary node')}. What is under it is not whole.")
     if damaged := data["damaged"]:
         named = ", ".join(damaged[:_NAMED])
         lines.append(

@@ -50,7 +50,7 @@ def _more(done: Mapping[str, int]) -> list[str]:
         said.append(f"{many(done['nodes'], 'summary node')}")
     if done.get("renamed"):
         said.append(
-            f"{done['renamed']:,} of them under new names, for their messages have other numbers here"
+            f"{done['renamed']:,} of them under new names, for something else has theirs here"
         )
     if done.get("payloads"):
         said.append(f"{many(done['payloads'], 'payload')} read from files beside the database")

@@ -102,16 +102,16 @@ def _is_edge(node: Node, source: Source) -> bool:
 
 
 def digest_faults(
-    node: Node, digests: Mapping[tuple[int, int], bytes], forgotten: bytes = b""
+    node: Node, digests: Mapping[tuple[int, int], bytes], given: bytes = b""
 ) -> list[str]:
-    """What the digests say about a node; *forgotten*: what it must give if something of it was."""
+    """What the digests say about a node; *given*: what it must give if that is not its uid."""
     wanted = [(s.message, s.version) for s in node.sources if s.message is not None]
     missing = [pair for pair in wanted if pair not in digests]
     if missing:
         return [f"its source, message {m} in version {v}, is missing" for m, v in missing]
     marks = marks_of(node, digests)
     faults = []
-    if uid_of(node, marks) not in (node.uid, forgotten.hex()):
+    if uid_of(node, marks) not in (node.uid, given.hex()):
         faults.append("its texts and sources do not give its uid")
     if asked_for(node, marks) != node.source_key:
         faults.append("its sources and sizes do not give its source key")

@@ -1,7 +1,8 @@
 """Writes an export into a store: what is missing, where it stood, and nothing twice.
 
 A message is known by its uid, or another of its names. Where the number that it had is free, it gets
-it again, so that the summaries keep their uids; else they are named anew, by what they stand for here.
+it again. A summary keeps its uid in any case, for a host's list names it; where what it stands for has
+other numbers or bytes here, a stone says what it gives.
 Where this store went another way since, the conversation is put beside the one that is here, under a
 name of its own, and shares with it the messages that both have.
 """
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
+from time import time
 from typing import Any, Final
 
 from ..dag.erase import Cleaner, cleaner
@@ -19,6 +21,7 @@ from ..dag.messages import draft_of, is_minted, key_of
 from ..dag.nodes import asked_for, marks_of, uid_of
 from ..storage.archive import Placed
 from ..storage.canon import decode, digest, encode
+from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Draft, Node, Source
 from . import transfer
@@ -46,7 +49,7 @@ class Restored:
     nodes: int = 0
     """Summaries and summary rows."""
     renamed: int = 0
-    """Those of them that have another uid here, for their messages have other numbers."""
+    """Those of them that have another uid here, for something else has theirs."""
     left_out: int = 0
     """Records that rest on something that is not here."""
 
@@ -244,30 +247,35 @@ class _Run:
 
     def _nodes(self, batch: Sequence[Sequence[Record]]) -> None:
         for (record,) in batch:
-            node = transfer.node_from(record)
+            was = transfer.node_from(record)
             try:
-                here = self._translated(node)
+                node, gives = self._translated(self.clean.node(was))
             except KeyError:
                 self.done.left_out += 1
                 continue
-            uid = self._known_as(node, here)
-            if not uid:
-                self.store.put_node(here)
-                self.done.nodes += 1
-                self.done.renamed += here.uid != node.uid
-            self.nodes[node.uid] = uid or here.uid
+            (*here,) = self.store.nodes([node.uid])
+            if not here:
+                lost = transfer.is_forgotten(record) or node.texts != was.texts
+                self._put(
+                    node, gives, lost=lost or (node.topic, node.hints) != (was.topic, was.hints)
+                )
+            elif not _same(here[0], node):
+                node = replace(node, uid=gives)
+                if not self.store.nodes([gives]):
+                    self._put(node, gives)
+                    self.done.renamed += 1
+            self.nodes[was.uid] = node.uid
 
-    def _known_as(self, node: Node, here: Node) -> str:
-        """The uid of the node if it is here: as it would be stored, or as it was, before something
-        under it was forgotten."""
-        known = self.store.nodes([here.uid, node.uid])
-        same = (
-            each.uid for each in known if (each.sources, each.line) == (here.sources, here.line)
-        )
-        return next(same, "")
+    def _put(self, node: Node, gives: str, *, lost: bool = False) -> None:
+        """Store a node that *gives* this; *lost*: something in it was forgotten, there or here."""
+        self.store.put_node(node)
+        self.done.nodes += 1
+        if lost or gives != node.uid:
+            kind = "node" if lost else "moved"
+            self.store.eraser().bury(Stone(kind, node.uid, time(), bytes.fromhex(gives)))
 
-    def _translated(self, node: Node) -> Node:
-        """The node over the messages and nodes as they are called here.
+    def _translated(self, node: Node) -> tuple[Node, str]:
+        """The node over the messages and nodes as they are called here, and what it gives here.
 
         Raises:
             KeyError: one of them is not here.
@@ -282,10 +290,9 @@ class _Run:
             for source in node.sources
         )
         lifted = tuple(self.numbers[number] for number in node.lifted)
-        node = self.clean.node(node)
         moved = replace(node, line=self.lines[node.line], sources=sources, lifted=lifted)
         marks = marks_of(moved, self.digests)
-        return replace(moved, uid=uid_of(moved, marks), source_key=asked_for(moved, marks))
+        return replace(moved, source_key=asked_for(moved, marks)), uid_of(moved, marks)
 
     def _passes(self, batch: Sequence[Sequence[Record]], names: Mapping[str, str]) -> None:
         for (record,) in batch:
@@ -310,6 +317,12 @@ class _Place:
         self.taken = taken
         """Numbers of the messages that stand on the line."""
         self.entries = {entry.id: entry for entry in target.stored.values()}
+
+
+def _same(one: Node, other: Node) -> bool:
+    """Whether two nodes of one uid stand for the same; a frame on another line is another row."""
+    under = [[each._replace(version=0) for each in node.sources] for node in (one, other)]
+    return under[0] == under[1] and (one.kind != "frame" or one.line == other.line)
 
 
 def _names(first: Record) -> list[str]:

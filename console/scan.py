@@ -230,8 +230,12 @@ class _Scanner:
             group.needs.add(self._home(name if name is not None else 0))
         group.needs.discard(group.line)
         marks = marks_of(node, self.digests)
-        if uid_of(node, marks) != node.uid or asked_for(node, marks) != node.source_key:
+        gives = transfer.gives_from(record)
+        if uid_of(node, marks) != gives or asked_for(node, marks) != node.source_key:
             raise ValueError("its texts and sources do not give its uid")
+        if node.uid in self.homes:
+            raise ValueError("its uid is that of another summary")
+        transfer.is_forgotten(record)
         self.fitting.check(node)
         group.nodes.append(node.uid)
         self.homes[node.uid] = group.line

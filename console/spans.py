@@ -6,10 +6,11 @@ the graph cannot go round in a circle. Of a node that was checked a few numbers 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise, product
 
 from ..storage.audit import Place
+from ..storage.forget import given
 from ..storage.protocol import Store
 from ..storage.records import Node, Source
 from . import proofs
@@ -27,8 +28,8 @@ class Spans:
     def __init__(self, store: Store, findings: Findings) -> None:
         self._store, self._findings = store, findings
         self._audit = store.audit()
-        self.forgotten: dict[str, bytes] = {}
-        """What nodes give in which something was forgotten on request."""
+        self.given: dict[str, bytes] = {}
+        """What nodes give that do not give their uid: see :func:`storage.forget.given`."""
         self.known: dict[str, proofs.Known] = {}
         self.aside: dict[str, set[int]] = {}
         """Messages inside the span of a node that were not in the conversation when it was made."""
@@ -37,8 +38,7 @@ class Spans:
         """Check a node whose sources were checked, and keep what others need of it."""
         wrong = self._findings.wrong
         pairs = [(s.message, s.version) for s in node.sources if s.message is not None]
-        now = self.forgotten.get(node.uid, b"")
-        for fault in proofs.digest_faults(node, self._audit.digests(pairs), now):
+        for fault in self._digest_faults(node, self._audit.digests(pairs)):
             wrong("node", node.uid, fault)
         below = {source.node for source in node.sources if source.node}
         missing = sorted(below - self.known.keys())
@@ -50,6 +50,13 @@ class Spans:
                 wrong("node", node.uid, fault)
             self._span(node)
         self.known[node.uid] = self._known(node)
+
+    def _digest_faults(self, node: Node, digests: Mapping[tuple[int, int], bytes]) -> list[str]:
+        faults = proofs.digest_faults(node, digests, self.given.get(node.uid, b""))
+        if faults:  # an import, or somebody who forgets, may have come in between
+            self.given = given(self._store.eraser())
+            faults = proofs.digest_faults(node, digests, self.given.get(node.uid, b""))
+        return faults
 
     def under(self, uid: str) -> Iterator[int]:
         """Every message under a node, the last one first; it holds those of one leaf at a time."""

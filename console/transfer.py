@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
@@ -26,6 +27,8 @@ __all__ = [
     "VERSION",
     "as_line",
     "body_of",
+    "gives_from",
+    "is_forgotten",
     "natural",
     "node_from",
     "node_record",
@@ -47,6 +50,7 @@ _YEAR_10000: Final = 253_402_300_800
 _MOST: Final = 1 << 62
 _MOST_TURNS: Final = 1 << 31
 _BYTES: Final = "body_base64"
+_DIGEST: Final = re.compile(r"[0-9a-f]{32}\Z")
 _COUNTED: Final = (
     "depth", "sufficient", "first_seq", "last_seq", "first_turn", "last_turn", "messages", "source_tokens",
 )  # fmt: skip
@@ -96,8 +100,8 @@ def placed_from(record: Mapping[str, Any]) -> Placed:
         natural(record["number"]),
         natural(record["seq"]),
         _turn(record["turn"]),
-        record["withdrawn"] is True,
-        record.get("returned") is True,
+        _flag(record, "withdrawn"),
+        _flag(record, "returned"),
     )
 
 
@@ -127,8 +131,14 @@ def session_from(record: Mapping[str, Any], line: int) -> Session:
     )
 
 
-def node_record(node: Node) -> dict[str, Any]:
-    """A node with all that it is."""
+def node_record(node: Node, gives: str = "", *, forgotten: bool = False) -> dict[str, Any]:
+    """A node with all that it is.
+
+    Args:
+        node: its source key is over what the file holds.
+        gives: what its texts and sources give, if that is not its uid.
+        forgotten: whether something in it was, on request.
+    """
     record = {"kind": "node", "node_kind": node.kind, **asdict(node)}
     record["kind"] = "node"
     record["texts"] = {str(level): text for level, text in node.texts.items()}
@@ -138,6 +148,10 @@ def node_record(node: Node) -> dict[str, Any]:
         else [source.node, source.level]
         for source in node.sources
     ]
+    if gives not in ("", node.uid):
+        record["gives"] = gives
+    if forgotten:
+        record["forgotten"] = True
     return record
 
 
@@ -148,7 +162,7 @@ def node_from(record: Mapping[str, Any]) -> Node:
         ValueError, KeyError, TypeError, AttributeError: the record is not one.
     """
     return Node(
-        uid=_text(record["uid"]),
+        uid=_digest(record["uid"]),
         kind=_text(record["node_kind"]),
         line=natural(record["line"]),
         source_key=_text(record["source_key"]),
@@ -162,6 +176,20 @@ def node_from(record: Mapping[str, Any]) -> Node:
         levels=tuple(map(natural, record["levels"])),
         **{name: natural(record[name]) for name in _COUNTED},
     )
+
+
+def gives_from(record: Mapping[str, Any]) -> str:
+    """What the texts and sources of the node of a record give: mostly its uid.
+
+    Raises:
+        ValueError: it cannot be read.
+    """
+    return _digest(record.get("gives", record["uid"]))
+
+
+def is_forgotten(record: Mapping[str, Any]) -> bool:
+    """Whether something in the node of a record was forgotten on request."""
+    return _flag(record, "forgotten")
 
 
 def _source(what: Any, which: Any) -> Source:
@@ -227,5 +255,19 @@ def natural(value: Any) -> int:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not a text")
+        raise TypeError(f"{value!r:.40} is not a text")
+    return value
+
+
+def _digest(value: Any) -> str:
+    if not _DIGEST.match(_text(value)):
+        raise ValueError(f"{value!r:.40} is no digest")
+    return str(value)
+
+
+def _flag(record: Mapping[str, Any], name: str) -> bool:
+    """What may be left out where it is not so."""
+    value = record.get(name, False)
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is neither true nor false")
     return value

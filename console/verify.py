@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ..storage.audit import Audit, Weighed
 from ..storage.canon import digest
+from ..storage.forget import given
 from ..storage.protocol import Store
 from ..storage.records import Node, Pass, Session
 from .accounts import Accounts
@@ -121,14 +122,14 @@ class _Verification:
         """What was forgotten on request, and what stands in its place."""
         eraser = self.store.eraser()
         self.forgotten = {stone.name: stone.digest for stone in eraser.stones("message")}
-        self.spans.forgotten = {stone.name: stone.digest for stone in eraser.stones("node")}
+        self.spans.given = given(eraser)
         gone = 0
         for stone in eraser.stones("session"):
             messages = int(stone.detail.get("messages", 0))
             gone += messages
             what = f"was forgotten on request, with {many(messages, 'message')}"
             self.findings.note("session", stone.name, what)
-        self._count(forgotten=gone + len(self.forgotten) + len(self.spans.forgotten))
+        self._count(forgotten=gone + len(self.forgotten) + len(eraser.stones("node")))
 
     def _rows(self) -> None:
         self.progress("rows", 0, 0)

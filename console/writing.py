@@ -7,16 +7,18 @@ A message that is damaged is left out and named; the rest of a damaged store can
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ..dag.erase import Cleaner
-from ..dag.nodes import marks_of, uid_of
+from ..dag.nodes import asked_for, marks_of, uid_of
 from ..dag.redact import Redact
 from ..storage.canon import decode, digest, encode
+from ..storage.forget import given
 from ..storage.protocol import Store
-from ..storage.records import Entry, Message, Node, Session
+from ..storage.records import Entry, Message, Session
 from . import transfer
 from .report import BROKEN
 from .verb import Progress
@@ -41,6 +43,8 @@ class Counted:
     versions: int = 0
     """Superseded versions, beside the current ones."""
     nodes: int = 0
+    left_out: int = 0
+    """Summaries and summary rows on the lines that are exported whole that are damaged, or rest on what is."""
     damaged: list[str] = field(default_factory=list)
     """uids of messages that could not be read, and are not in the file."""
 
@@ -69,6 +73,8 @@ class _Work:
     """Other names of messages."""
     written: dict[tuple[int, int], bytes] = field(default_factory=dict)
     """Digest of each (message, version) that is in the file already."""
+    before: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    """Digest of what stood there, of those in which something was forgotten."""
     nodes: set[str] = field(default_factory=set)
     """uids of the nodes that are."""
 
@@ -119,9 +125,7 @@ def _line(work: _Work, line: int, kept: set[int] | None) -> Iterator[dict[str, A
     counted.sessions += len(sessions)
     if work.manner.redact is not None:
         return
-    for node in _nodes(work, line):
-        counted.nodes += node.kind not in ("frame", "state")
-        yield transfer.node_record(node)
+    yield from _nodes(work, line, whole=kept is None)
     for done in store.passes([each.name for each in sessions]):
         if not done.frame or done.frame in work.nodes:
             yield transfer.pass_record(done)
@@ -134,18 +138,25 @@ def _session(work: _Work, session: Session) -> dict[str, Any]:
     return transfer.session_record(session, origin)
 
 
-def _nodes(work: _Work, line: int) -> Iterator[Node]:
-    """The nodes made on the line that are what their uid says, all under them being in the file."""
+def _nodes(work: _Work, line: int, *, whole: bool) -> Iterator[dict[str, Any]]:
+    """The nodes made on the line that are what they were stored as, all under them being in the file."""
+    tools, counted = work.store.eraser(), work.manner.counted
+    instead, changed = given(tools), {stone.name for stone in tools.stones("node")}
+    there = ChainMap(work.before, work.written)
     for node in work.store.nodes_on([line], kinds=_ALL_KINDS):
-        if any(source.node and source.node not in work.nodes for source in node.sources):
-            continue
+        under = {source.node for source in node.sources if source.node}
         try:
-            marks = marks_of(node, work.written)
+            stood, marks = marks_of(node, there), marks_of(node, work.written)
         except KeyError:
+            stood = None
+        wanted = (node.uid, instead.get(node.uid, b"").hex())
+        if stood is None or not under <= work.nodes or uid_of(node, stood) not in wanted:
+            counted.left_out += whole
             continue
-        if uid_of(node, marks) == node.uid:  # else something under it was forgotten, or is damaged
-            work.nodes.add(node.uid)
-            yield node
+        work.nodes.add(node.uid)
+        counted.nodes += node.kind not in ("frame", "state")
+        asked = replace(node, source_key=asked_for(node, marks))
+        yield transfer.node_record(asked, uid_of(node, marks), forgotten=node.uid in changed)
 
 
 def _messages(work: _Work, entries: Sequence[Entry], session: str) -> Iterator[dict[str, Any]]:
@@ -161,7 +172,9 @@ def _messages(work: _Work, entries: Sequence[Entry], session: str) -> Iterator[d
             elif entry.id in versions:
                 for message in versions[entry.id]:
                     yield _message(work, place, message, work.names.get(entry.id, ()))
-                    work.written[entry.id, message.version] = digest(message.body)
+                    mark = work.written[entry.id, message.version] = digest(message.body)
+                    if mark != message.digest:
+                        work.before[entry.id, message.version] = message.digest
                 counted.messages += 1
                 counted.versions += entry.version - 1
         work.manner.progress("messages", counted.messages, work.total)

@@ -14,21 +14,22 @@ from typing import Any, Protocol
 
 from .records import Draft, Entry, Node
 
-__all__ = ["Eraser", "Stone"]
+__all__ = ["Eraser", "Stone", "given"]
 
 
 @dataclass(frozen=True, slots=True)
 class Stone:
-    """Says that something was forgotten on request, or is not to be kept."""
+    """Says that something was forgotten on request, is not to be kept, or came from another store."""
 
     kind: str
-    """``session``, ``message`` (one version of one), ``node``, ``text``, or ``unkept``: a session that
-    leaves no trace (``dag.unkept``)."""
+    """``session``, ``message`` (one version of one), ``node``, ``text``; ``moved``: a node that was
+    imported and kept its uid, though what it stands for has other numbers or bytes here; or
+    ``unkept``: a session that leaves no trace (``dag.unkept``)."""
     name: str
     """The session's name, ``number@version``, the node's uid; of the last two kinds a salt (hex)."""
     time: float
     digest: bytes
-    """Session: over the digests of its messages. Message: of the bytes that stand there now. Node:
+    """Session: over the digests of its messages. Message: of the bytes that stand there now. Node, moved:
     what its texts and sources give now. Text: over the salt and the text. Unkept: over the salt and the id."""
     line: int = 0
     """Of a session: the line it stood on, on which nothing is written any more."""
@@ -87,3 +88,9 @@ class Eraser(Protocol):
 
         False if another process keeps it from that just now; a second call tries again.
         """
+
+
+def given(tools: Eraser) -> dict[str, bytes]:
+    """By uid of a node that does not give its uid any more, or not here, what it gives instead."""
+    # Of one that has both, what it gives since something in it was forgotten.
+    return {stone.name: stone.digest for stone in tools.stones("moved", "node")}

@@ -73,7 +73,7 @@ class MemoryEraser:
         for name in names:
             del store._sessions[name]
         for kind, name in list(self._stones):
-            if (kind == "node" and name in nodes) or (
+            if (kind in ("node", "moved") and name in nodes) or (
                 kind == "message" and int(name.partition("@")[0]) in gone
             ):
                 del self._stones[kind, name]

@@ -100,7 +100,8 @@ class SqliteEraser:
                 sql.execute(f"DELETE FROM {table} WHERE {column} IN (SELECT id FROM temp.gone)")
             sql.execute(_STONES_OF_MESSAGES)
             sql.executemany(
-                "DELETE FROM forgotten WHERE kind = 'node' AND name = ?", [(uid,) for uid in nodes]
+                "DELETE FROM forgotten WHERE kind IN ('node', 'moved') AND name = ?",
+                [(uid,) for uid in nodes],
             )
             for table in ("passes", "memory"):
                 sql.execute(

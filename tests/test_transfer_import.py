@@ -24,7 +24,7 @@ def test_everything_goes_into_an_empty_store(full, tmp_path):
     store = open_store(tmp_path / "new" / "lcm.db", create=False)
     report = verify(store)
     assert report.good, report.failures
-    assert report.counts.nodes > 5
+    assert report.counts.nodes > 2
     assert (
         "another-name"
         in store.archive().aliases([store.known(["host-uid-1"])["host-uid-1"]]).popitem()[1]
@@ -108,7 +108,7 @@ def test_of_a_whole_export_one_session_may_be_taken(full, tmp_path):
 
 
 def test_into_a_store_with_other_conversations(full, tmp_path):
-    """Numbers are taken: messages keep their uids, summaries get names of this store, and all is proved."""
+    """Numbers are taken: messages and summaries keep their uids, and all is proved."""
     new = tmp_path / "new.db"
     store = open_store(new)
     Ledger(store, store.open_session("mine")).ingest(rows_of("mine", 1, 5))
@@ -118,7 +118,8 @@ def test_into_a_store_with_other_conversations(full, tmp_path):
     code, answer = imported(file, new)
     assert 0 == code
     assert answer["backup"]
-    assert answer["done"]["renamed"] == answer["done"]["nodes"] > 5
+    assert answer["done"]["renamed"] == 0
+    assert answer["done"]["nodes"] > 2
     store, whole = open_store(new, create=False), open_store(full, create=False)
     report = verify(store)
     assert report.good, report.failures
