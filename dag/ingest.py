@@ -15,17 +15,18 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..storage.canon import decode, encode
 from ..storage.errors import StoreError, StoreForgotten, StoreIndexBroken
+from ..storage.forget import Stone
 from ..storage.mutex import mutex
 from ..storage.protocol import Store
 from ..storage.records import Session
 from .binding import Binding, Bound, Clean, IngestReport, Memo, Run
-from .erase import Cleaner, cleaner
+from .erase import Cleaner, eraser
 from .identity import STUB
-from .messages import Row
+from .messages import Row, is_system
 from .redact import Redact
 
 __all__ = ["Also", "Binding", "Bound", "IngestReport", "Ledger"]
@@ -38,6 +39,17 @@ _NAMED = "named"
 
 Also = Callable[[Store, str], None]
 """Writes something more of a session, by its name in the store, in the same transaction."""
+
+
+class _Ready(NamedTuple):
+    """Rows that were looked through before the transaction."""
+
+    cleaner: Cleaner
+    """By which."""
+    stones: list[Stone] | None
+    """The strings that were forgotten until then; None if they were not looked for."""
+    made: dict[int, tuple[Any, Row]]
+    """By the identity of each row: the row, which keeps it, and what is stored of it."""
 
 
 class Ledger:
@@ -114,12 +126,13 @@ class Ledger:
 
     def _bind(self, rows: Sequence[Any], start: int, also: Also | None) -> IngestReport:
         line = self.session.line
+        if start < len(self._seen):
+            start = _calls_before(rows, start)
+        ready = self._ready(rows, start)
         with self.store.writing():
             if self.store.revision(line) != self._revision:
                 start = 0
-                self._look_again()
-            elif start < len(self._seen):
-                start = _calls_before(rows, start)
+                self._look_again(ready)
             self.bound_from = start
             self._forget(start)
             known = self._known
@@ -127,7 +140,7 @@ class Ledger:
             named = own is True or (own is None and self._inherited())
             self._memo.renamed = not named
             self._seen += map(_copy, rows[start:])
-            clean = None if self._cleaner == Cleaner() else self._clean
+            clean = None if self._cleaner == Cleaner() else self._clean_from(ready)
             run = Run(self.store, line, rows, self._memo, clean)
             report = run.bind()
             messages = known + _messages(self._memo.bound[start:])
@@ -153,13 +166,39 @@ class Ledger:
                 return said is True
         return False
 
-    def _look_again(self) -> None:
+    def _look_again(self, ready: _Ready) -> None:
         """See what others did to the store: the session, or a string, may have been forgotten."""
         if self.store.session(self.session.name) is None:
             raise StoreForgotten(
                 f"Session {self.session.name} was forgotten: nothing of it is kept."
             )
-        self._cleaner = cleaner(self.store, self._redact)
+        stones = self.store.eraser().stones("text")
+        same = stones == ready.stones
+        self._cleaner = ready.cleaner if same else Cleaner(self._redact, eraser(stones))
+
+    def _ready(self, rows: Sequence[Any], start: int) -> _Ready:
+        """Rows without secrets, made before anybody else has to wait: a long text takes its time."""
+        if self._redact is None:
+            return _Ready(self._cleaner, None, {})
+        current, stones = self._cleaner, None
+        if self.store.revision(self.session.line) != self._revision:
+            start, stones = 0, self.store.eraser().stones("text")
+            current = Cleaner(self._redact, eraser(stones))
+        new = [rows[index] for index in range(start, len(rows))]
+        return _Ready(
+            current, stones, {id(row): (row, current.row(row)) for row in new if _is_plain(row)}
+        )
+
+    def _clean_from(self, ready: _Ready) -> Clean:
+        """Takes what is ready, unless a string was forgotten meanwhile."""
+        if ready.cleaner is not self._cleaner:
+            return self._clean
+
+        def clean(row: Row) -> Row:
+            made = ready.made.get(id(row))
+            return made[1] if made else self._clean(row)
+
+        return clean
 
     def _clean(self, row: Row) -> Row:
         """A message without what must not be stored; our sentence in the stub of one is none of its words."""
@@ -182,6 +221,14 @@ class Ledger:
             memo.lifted = (-1, ())
         memo.named = memo.named and start > 0
         del self._seen[start:], memo.bound[start:], memo.ends[start:]
+
+
+def _is_plain(row: Any) -> bool:
+    """Whether a row is a message, and no stub of one: what that is is seen in the store."""
+    if not isinstance(row, Mapping) or is_system(row):
+        return False
+    content = row.get("content")
+    return not isinstance(content, str) or "[lcm " not in content or STUB.search(content) is None
 
 
 def _calls_before(rows: Sequence[Any], start: int) -> int:

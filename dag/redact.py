@@ -19,8 +19,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .pictures import within
-from .secret_forms import PLACED, PLACEHOLDER, TOKENS, may_hold_token, places, tokens
+from .placeholders import is_placeholder
+from .secret_flags import without_flags
+from .secret_forms import PLACED, TOKENS, may_hold_token, places, tokens
 from .secret_names import LEAST_PASSWORD, without_named
+from .secret_parts import VALUES
 from .strings import rebuilt
 
 __all__ = ["RULES", "Redact", "each_string", "redacted", "with_host"]
@@ -38,16 +41,16 @@ _KEY_END: Final = re.compile(r"[A-Za-z0-9+/=]{1,100}\r?")
 
 _HEADER: Final = re.compile(
     r"authorization\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?(?:(?:bearer|basic|token|digest|apikey|negotiate|"
-    r"aws4-hmac-sha256)\s{1,3})?(?P<v>[A-Za-z0-9._~+/=:-]{8,4000})",
+    r"aws4-hmac-sha256)\s{1,3})?(?P<v>[A-Za-z0-9._~+/=:-]{8,}+)",
     re.IGNORECASE,
 )
 _BEARER: Final = re.compile(
-    r"\bbearer\s{1,3}(?P<v>(?=[A-Za-z._~+/=-]{0,60}\d)[A-Za-z0-9._~+/=-]{20,4000})", re.IGNORECASE
+    r"\bbearer\s{1,3}(?P<v>(?=[A-Za-z._~+/=-]{0,60}\d)[A-Za-z0-9._~+/=-]{20,}+)", re.IGNORECASE
 )
 
 #: Parameters of a URL that hold a secret.
 _PARAMETER: Final = re.compile(
-    r"[?&](?:[a-z_-]{0,30}(?:token|secret|password|api[_-]?key|signature)|sig|auth|code_verifier)=(?P<v>[^\s&#\"'<>\\]{6,4000})",
+    r"[?&](?:[a-z_-]{0,30}(?:token|secret|password|api[_-]?key|signature)|sig|auth|code_verifier)=(?P<v>[^\s&#\"'<>\\]{6,}+)",
     re.IGNORECASE,
 )
 #: Characters of the longest name of such a parameter, and its equals sign.
@@ -96,6 +99,7 @@ def _without_placed(text: str) -> str:
     """Without what is a secret by the place where it stands."""
     for rule, form in places(text):
         text = form.sub(_masking(rule), text)
+    text = without_flags(text, _masking("password"))
     lower = text.lower()
     if "authorization" in lower:
         text = _HEADER.sub(_masking("authorization"), text)
@@ -116,7 +120,7 @@ def _masking(rule: str) -> Callable[[re.Match[str]], str]:
 
     def mask(found: re.Match[str]) -> str:
         value = found["v"]
-        if PLACEHOLDER.fullmatch(value):
+        if is_placeholder(value):
             return found[0]
         start, end = found.start("v") - found.start(), found.end("v") - found.start()
         return f"{found[0][:start]}[redacted {rule}]{found[0][end:]}"
@@ -166,23 +170,24 @@ _LONGEST_KEY: Final = 40_000
 def each_string(value: Any, change: Redact, *, named: bool = False) -> Any:
     """A message, or a part of one, with every string in it changed, keys included; equal parts are kept.
 
-    *named*: a string under a key that names a secret is one, whatever it looks like.
+    *named*: a string under a key that names a secret is one, whatever it looks like; so is one in a list there, and
+    the value in an object.
     """
 
-    def under(key: object, item: object) -> str | None:
-        return "[redacted password]" if named and _holds_secret(key, item) else None
+    def under(above: object, key: object, item: object) -> str | None:
+        return "[redacted password]" if named and _holds_secret(above, key, item) else None
 
     return rebuilt(value, change, under)
 
 
-def _holds_secret(key: object, item: object) -> bool:
-    return (
-        isinstance(item, str)
-        and isinstance(key, str)
-        and len(item) >= LEAST_PASSWORD
-        and bool(_SECRET_KEY.match(key))
-        and not PLACEHOLDER.fullmatch(item)
+def _holds_secret(above: object, key: object, item: object) -> bool:
+    if not isinstance(item, str) or len(item) < LEAST_PASSWORD:
+        return False
+    name = (
+        above if isinstance(key, int) or (isinstance(key, str) and key.lower() in VALUES) else key
     )
+    names = [each for each in (name, key) if isinstance(each, str)]
+    return any(map(_SECRET_KEY.match, names)) and not is_placeholder(item)
 
 
 #: Characters that are given to the host's redaction at a time: parts of it are quadratic.

@@ -14,8 +14,8 @@ from ..storage.canon import digest, pack_text, plain_text, spelt
 __all__ = ["opaque", "rebuilt", "strings_of"]
 
 Change = Callable[[str], str]
-Under = Callable[[object, object], str | None]
-"""What stands in the place of a value because of its key; None where the key says nothing."""
+Under = Callable[[object, object, object], str | None]
+"""What stands in the place of a value because of its key, or of that of its container; None where they say nothing."""
 
 _NOTHING: Final = object()
 
@@ -57,7 +57,7 @@ def rebuilt(value: Any, change: Change, under: Under) -> Any:
                 return part.made[0]
             inside.discard(id(part.source))
             open_parts[-1].put(part.key, part.source, part.result(), change)
-        elif (said := under(key, item)) is not None:
+        elif (said := under(part.key, key, item)) is not None:
             part.put(key, item, said, change)
         elif not isinstance(item, Mapping | list | tuple):
             part.put(key, item, _leaf(item, change), change)

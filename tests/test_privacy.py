@@ -13,6 +13,8 @@ import threading
 import pytest
 from lcm import LCMEngine
 from lcm.console.verify import verify
+from lcm.dag.erase import stones_of
+from lcm.dag.ingest import Ledger
 from lcm.dag.summarizer import Reply
 from lcm.storage import open_store
 from lcm.storage.canon import decode
@@ -218,6 +220,49 @@ def test_nothing_is_stored_where_redact_says_so(tmp_path):
     texts = [message.body.decode() for message in store.stream()]
     assert sum("[redacted" in text for text in texts) == 3
     store.close()
+
+
+@pytest.mark.parametrize("content", ["a slow text", [{"type": "text", "text": "a slow text"}]])
+def test_nobody_waits_while_a_text_is_masked(tmp_path, content):
+    """``redact: store`` masks a list before the transaction: another process may write meanwhile."""
+    path = tmp_path / "lcm.db"
+    store = open_store(path)
+    tried = []
+
+    def redact(text):
+        if text == "a slow text":
+            other = sqlite3.connect(path, timeout=0)
+            other.execute("BEGIN IMMEDIATE")
+            other.close()
+            tried.append(text)
+        return text.replace("slow", "masked")
+
+    ledger = Ledger(store, store.open_session("s"), redact)
+    rows = [{"role": "user", "content": "first"}, {"role": "user", "content": content}]
+    assert ledger.ingest(rows).new == 2
+    rows = [*rows, {"role": "user", "content": "third"}, {"role": "user", "content": "a slow text"}]
+    assert ledger.ingest(rows).new == 2
+    assert tried == ["a slow text"] * 2
+    assert sum(b"a masked text" in message.body for message in store.stream()) == 2
+    store.close()
+
+
+def test_what_is_forgotten_while_a_text_is_masked_is_taken_out(tmp_path):
+    """``redact: store``: a string that another process forgets in the middle does not come back with the list."""
+    path = tmp_path / "lcm.db"
+    store, other = open_store(path), open_store(path)
+
+    def redact(text):
+        if "quince" in text:
+            for stone in stones_of("quince", 1.0):
+                other.eraser().bury(stone)
+        return text
+
+    ledger = Ledger(store, store.open_session("s"), redact)
+    assert ledger.ingest([{"role": "user", "content": "a quince tree"}]).new == 1
+    assert [b"quince" in message.body for message in store.stream()] == [False]
+    store.close()
+    other.close()
 
 
 @pytest.mark.parametrize("uids", [False, True])

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lcm.dag.placeholders import is_placeholder
 from lcm.dag.redact import RULES, each_string, redacted, with_host
 from lcm.dag.secret_forms import TOKENS, may_hold_token, tokens
 from lcm.demo import story
@@ -108,6 +109,15 @@ SECRETS = [
     ("machine h login u password %s", "Sw0rdf1sh"),
     ("machine h.x.org\n  login u\n  password %s\n", "swordfish"),
     ("machine h\\nlogin u\\npassword %s\\n", "swordfish"),
+    ("password\u00a0= %s", "hunter2xyz"),
+    ("the password\u202fis\u00a0%s", "hunter22"),
+    ("\uff50assword=%s", "hunter2xyz"),
+    ("\u0130: \uff30\uff21\uff33\uff33\uff37\uff2f\uff32\uff24\uff1a%s", "hunter2xyz"),
+    ('{"password": ["%s"]}', "hunter22"),
+    ('{"passphrase": [1, "required", "%s", null]}', "hunter22"),
+    ('{\\"token\\": [\\"%s\\"]}', "a1b2c3d4e5"),
+    ('{"password": {\n  "type": "string", "value": "%s"\n}}', "hunter22"),
+    ("docker login x.org -u me -p %s", "dckrS3cret99"),
     ('"key": "%s"', "-----BEGIN PRIVATE KEY-----\\nMIIEv\\nq==\\n-----END PRIVATE KEY-----"),
 ]
 
@@ -161,7 +171,112 @@ HARMLESS = [
     "psk=${PSK}, psk = wifi.psk, psk=get_psk(1), wpa_psk: str",
     "the password is: see the second page; the token is: none",
     '{\\"password\\": \\"\\", \\"token\\": null}',
+    "'password' => ['required', 'min:8', 'confirmed'], \"password\": [\"This password is 1 of 9\"]",
+    '"password": {"type": "string", "minLength": 8, "pattern": "[a-z0-9]", "$ref": "#/Pass1"}',
+    '"token": ["read", "write"], "secret": [], "password": {}',
+    "curl https://x.org; ls -u bob:S3cretPw99, and curly -u bob:S3cretPw99",
 ]
+
+#: Values that only begin like a placeholder.
+BEGIN_LIKE_ONE = [
+    "$tr0ngPa55!", "$tr0ngPa55", "$ecret9x", "${Xy7!kkPq2", "$(Xy7!kkPq2", "@Hunter2x9!", "@Secret9x", "%Hunter2x9",
+    "%40Ss123x", "(Xy7!kkPq2", "{Xy7!kkPq2", "{{Xy7kkPq2", "<Xy7!kkPq2", "config.9kk!2zQ", "self.x9!kkPq",
+    "os.environ.x9!kkPq", "your-X9kk!2z", "[redactedX9kk2z", "${A:-hunter2x9}", "****Hunter2x9",
+]  # fmt: skip
+
+PLACEHOLDERS = [
+    "$PASSWORD", "$DB_PASS_2", "$S3_KEY", "$dbPassword", "$db_password", "$1", "$$PASSWORD", "$env:DB_PASS",
+    "$this->pass", "$this-", "$config['db']", "${PASSWORD}", "${DB_PASS:-}", "${DB_URL:?not set}", "${a}...${b}",
+    "${config.password}", "${{ secrets.TOKEN_1 }}", "${getPassword()}", "$(cat /run/secrets/db1)", "$(DbPassword)",
+    "$(<file1)", "%PASSWORD%", "%s", "%(password)s", "%{password}", "%env(DB_PASS)%", "%7Btoken%7D",
+    "{{ vault_pass1 }}", "{{password}}", "{{ lookup(", "{password}", "{}", "{0}", "{token!r}", "{user}:{password}",
+    "{os.environ[", "{quote(password, 1)}", "(not shown)", "(?P<v>[0-9]+)", "<password>", "<your token 1>",
+    "@/run/secrets/db1", "@token1.txt", "@password", "@DbPassword", "@db.password@", "your-password-here",
+    "your_api_key_123", "Your token here", "your-256-bit-secret", "config.password", "settings.API_KEY_1",
+    "self._token", "self.get_token('a1')", "process.env.S3_KEY", "os.environ['DB1']", "env:DB_PASS", "args.password",
+    "req.body.password", "[redacted api key]", "[redacted", "***", "xxxx", "changeme", "None",
+]  # fmt: skip
+#: Where a value without blanks and brackets can stand.
+FRAMES = [
+    "<password>%s</password>",
+    "mysql -u root -p%s",
+    "curl -u bob:%s x",
+    "postgres://u:%s@h/d",
+]
+
+
+@pytest.mark.parametrize("value", BEGIN_LIKE_ONE)
+def test_what_only_begins_like_a_placeholder_is_a_secret(value):
+    """SEC-01: A password may begin with any sign: a placeholder is a whole form."""
+    assert not is_placeholder(value)
+    assert redacted(f'{{"password": "{value}"}}') == '{"password": "[redacted password]"}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DB_PASSWORD=$tr0ngPa55",
+        "DB_PASSWORD=%Hunter2x9",
+        "postgres://u:%40Ss123x@h/db",
+        "postgres://u:$ecret9x@h/db",
+        "mysql -u root -p@Secret9x",
+        "curl -u bob:%Secret9x http://x",
+        "<password>@Secret9x</password>",
+        "?access_token=%2BaB3dEf9hIjkl",
+    ],
+)
+def test_it_is_one_wherever_it_stands(text):
+    """SEC-01: Also without quotes, in an address, in a command, in a tag and in a parameter."""
+    assert "[redacted " in redacted(text)
+
+
+@pytest.mark.parametrize("value", PLACEHOLDERS)
+def test_placeholders_stay_readable(value):
+    """SEC-03: Variables, templates, files, names of settings and words such as ``changeme``, wherever they stand."""
+    assert is_placeholder(value)
+    one_word = not set(value) & set(" ()[]<>'")
+    for frame in ['{"password": "%s"}', *(FRAMES if one_word else ())]:
+        assert redacted(frame % value) == frame % value
+
+
+@pytest.mark.parametrize("size", [150, 199, 200, 201, 400, 501, 800, 9000])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        '{"password":"%s"}',
+        "{'password':'%s'}",
+        '{\\"password\\":\\"%s\\", \\"a\\": 1}',
+        "password=%s",
+        "API_TOKEN=%s",
+        '{"password":["%s"]}',
+        "password: |\n  %s\nuser: bob",
+        '"password: |\\n  %s\\nuser: bob"',
+        "mysql -p%s db",
+        "curl -u bob:%s x",
+        "postgres://u:%s@h/d",
+        "<password>%s</password>",
+        "https://h/x?access_token=%s&y=1",
+        "Authorization: Bearer %s",
+    ],
+)
+def test_a_secret_goes_as_long_as_it_is(frame, size):
+    """SEC-01: All of a value, not only its beginning."""
+    masked = redacted(frame % letters(size))
+    assert (
+        masked.replace(
+            next(f"[redacted {rule}]" for rule in RULES if f"[redacted {rule}]" in masked), "%s"
+        )
+        == frame
+    )
+
+
+@pytest.mark.parametrize("unit", ["ab cd9 ", 'ab9\\"', "ab9\\\\"])
+def test_a_long_secret_with_blanks_and_quotes_goes(unit):
+    """SEC-01: However many blanks and escapes are in it; one that was cut goes up to its first blank at least."""
+    text = '{"password": "%s", "user": "bob"}' % (unit * 300)
+    assert redacted(text) == '{"password": "[redacted password]", "user": "bob"}'
+    lines = "password: |\n" + "  a1b2c3d4\n" * 60 + "user: bob"
+    assert redacted(lines) == "password: |\n  [redacted password]\nuser: bob"
 
 
 @pytest.mark.parametrize(("frame", "secret"), SECRETS, ids=range(len(SECRETS)))
@@ -247,6 +362,16 @@ HOSTILE = {
     "half netrc": "machine a login b password " * (SIZE // 27),
     "blanks of a netrc": "machine" + " " * 60 + "password " * (SIZE // 9),
     "logins": "docker login -u redis-cli " * (SIZE // 26),
+    "one command": "curl " * (SIZE // 5),
+    "one command and a flag": "curl " * (SIZE // 5) + " -u a:b9c",
+    "flags of one command": "curl" + " -u a:b9c" * (SIZE // 9),
+    "flags of none": "curl;" + " -u a:b9c" * (SIZE // 9),
+    "names": "pass " * (SIZE // 5),
+    "names behind a letter that grows": "\u0130" + "pass " * (SIZE // 5),
+    "keys without a digit": "secret=" * (SIZE // 7),
+    "lists that do not close": '"secret": ["a", ' * (SIZE // 16),
+    "objects that do not close": '"secret": {"value": "a", ' * (SIZE // 25),
+    "wide letters": "\uff50assword=" * (SIZE // 9),
     "nested quantifiers": "a" * 40 + "b" + "(a+)+$" * 1000,
 }
 
@@ -258,6 +383,14 @@ def test_no_text_takes_long(name):
     begun = clock.process_time()
     redacted(text)
     assert clock.process_time() - begun < 20
+
+
+@pytest.mark.parametrize("name", ["one command", "names", "names behind a letter that grows"])
+def test_a_name_again_and_again_costs_little(name):
+    """SEC-02: A name of a command or of a password without anything behind it costs less than a second a megabyte."""
+    begun = clock.process_time()
+    redacted(HOSTILE[name][:1_000_000])
+    assert clock.process_time() - begun < 1
 
 
 def test_the_hosts_own_redaction_comes_after_ours():
@@ -299,6 +432,14 @@ def test_every_string_of_a_message_is_looked_at():
     assert changed["content"][1] == message["content"][1]
     assert changed["args"]["name"] == "bob" and None is changed["args"]["token"]
     assert "swordfish" in message["args"].values(), "the host's own message is not changed"
+    listed = {
+        "args": {"password": ["swordfish", 1], "token": {"value": "swordfish", "kind": "word"}}
+    }
+    masked = "[redacted password]"
+    assert each_string(listed, redacted, named=True)["args"] == {
+        "password": [masked, 1],
+        "token": {"value": masked, "kind": "word"},
+    }
     plain = {"role": "user", "content": "nothing to see"}
     assert each_string(plain, redacted, named=True) is plain
     circle: dict[str, object] = {}
