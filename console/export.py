@@ -65,6 +65,7 @@ def _look_through(store: Store) -> None:
 
 def _write(text: Iterator[str], target: str) -> str:
     """To the file of that name, which must be new, or to standard output; gives the whole name."""
+    from ..storage.translation import translated
     from ..storage.whole import new_file
 
     if not target:
@@ -74,6 +75,7 @@ def _write(text: Iterator[str], target: str) -> str:
     path = Path(target).expanduser().absolute()
     with (
         new_file(path) as part,
+        translated(str(path)),  # what the store cannot do is in our words by then
         part.open("w", encoding="utf-8", errors="replace", newline="\n") as file,
     ):
         file.writelines(text)

@@ -184,13 +184,16 @@ class _Scanner:
         if not isinstance(decode(body), dict):
             raise TypeError("it holds no message")
         version, uid = transfer.natural(record["version"]), _uid(record["uid"])
+        if not 1 <= version <= transfer.natural(record["versions"]):
+            raise ValueError(f"it says that it is version {version} of {record['versions']}")
+        _stands(group, record)
         if version != 1 and (placed.number, version - 1) not in self.digests:
             raise _Lacking(f"version {version} of a message of which the one before is missing")
         transfer.time_from(record["time"])
         if version == 1:
             if placed.number in self.homes or placed.seq in group.places:
                 raise ValueError("its number or its place is taken")
-            names = tuple(map(_uid, record["names"]))
+            names = tuple(map(_uid, transfer.items(record["names"])))
             if taken := next((name for name in (uid, *names) if name in self.called), ""):
                 raise ValueError(f"{taken!r} names another message already")
             self.called.update(dict.fromkeys((uid, *names), placed.number))
@@ -209,6 +212,7 @@ class _Scanner:
         if placed.seq in group.places:
             raise ValueError("its place is taken")
         uid = _uid(record["uid"])
+        _stands(group, record)
         group.needs.add(self._home(placed.number))
         self._is_called(uid, placed.number)
         group.places[placed.seq] = uid
@@ -257,11 +261,23 @@ _READERS: Final = {
 def _group(number: int, record: Mapping[str, Any]) -> Group:
     line = transfer.natural(record["line"])
     base = None if record["base"] is None else transfer.natural(record["base"])
-    sessions = [transfer.session_from(each, line) for each in record["sessions"]]
+    sessions = [transfer.session_from(each, line) for each in transfer.items(record["sessions"])]
     if not sessions or not all(_uid(each.name) for each in sessions):
         raise ValueError("a line without a session")
     origins = {e["session"]: _origin(e["origin"]) for e in record["sessions"] if e.get("origin")}
     return Group(line, base, sessions, origins, begins=number)
+
+
+def _stands(group: Group, record: Mapping[str, Any]) -> None:
+    """Whether a message says that it is of a session of its group.
+
+    Raises:
+        ValueError: it does not.
+    """
+    if record["session"] not in [each.name for each in group.sessions]:
+        raise ValueError(
+            f"its session, {record['session']!r:.40}, is not that of what it stands in"
+        )
 
 
 def _origin(value: Any) -> Any:

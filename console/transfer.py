@@ -29,6 +29,7 @@ __all__ = [
     "body_of",
     "gives_from",
     "is_forgotten",
+    "items",
     "natural",
     "node_from",
     "node_record",
@@ -50,6 +51,7 @@ _YEAR_10000: Final = 253_402_300_800
 _MOST: Final = 1 << 62
 _MOST_TURNS: Final = 1 << 31
 _BYTES: Final = "body_base64"
+_PAIR: Final = 2
 _DIGEST: Final = re.compile(r"[0-9a-f]{32}\Z")
 _COUNTED: Final = (
     "depth", "sufficient", "first_seq", "last_seq", "first_turn", "last_turn", "messages", "source_tokens",
@@ -100,8 +102,8 @@ def placed_from(record: Mapping[str, Any]) -> Placed:
         natural(record["number"]),
         natural(record["seq"]),
         _turn(record["turn"]),
-        _flag(record, "withdrawn"),
-        _flag(record, "returned"),
+        _truth(record["withdrawn"]),
+        _truth(record.get("returned", False)),
     )
 
 
@@ -116,12 +118,13 @@ def session_record(session: Session, origin: Any = None) -> dict[str, Any]:
     return {**record, "origin": origin} if origin else record
 
 
-def session_from(record: Mapping[str, Any], line: int) -> Session:
+def session_from(record: Any, line: int) -> Session:
     """The session of a record.
 
     Raises:
         ValueError, KeyError, TypeError: the record is not one.
     """
+    record = _object(record)
     return Session(
         _text(record["session"]),
         line,
@@ -166,14 +169,14 @@ def node_from(record: Mapping[str, Any]) -> Node:
         kind=_text(record["node_kind"]),
         line=natural(record["line"]),
         source_key=_text(record["source_key"]),
-        texts={int(level): _text(text) for level, text in record["texts"].items()},
+        texts={int(level): _text(text) for level, text in _object(record["texts"]).items()},
         topic=_text(record["topic"]),
-        hints=tuple(map(_text, record["hints"])),
+        hints=tuple(map(_text, items(record["hints"]))),
         degraded=_text(record["degraded"]),
-        lifted=tuple(map(natural, record["lifted"])),
+        lifted=tuple(map(natural, items(record["lifted"]))),
         time=time_from(record["time"]),
-        sources=tuple(_source(*each) for each in record["sources"]),
-        levels=tuple(map(natural, record["levels"])),
+        sources=tuple(_source(items(each)) for each in items(record["sources"])),
+        levels=tuple(map(natural, items(record["levels"]))),
         **{name: natural(record[name]) for name in _COUNTED},
     )
 
@@ -189,10 +192,13 @@ def gives_from(record: Mapping[str, Any]) -> str:
 
 def is_forgotten(record: Mapping[str, Any]) -> bool:
     """Whether something in the node of a record was forgotten on request."""
-    return _flag(record, "forgotten")
+    return _truth(record.get("forgotten", False))
 
 
-def _source(what: Any, which: Any) -> Source:
+def _source(pair: list[Any]) -> Source:
+    if len(pair) != _PAIR:
+        raise ValueError(f"{pair!r:.40} is not a source and its version or level")
+    what, which = pair
     if isinstance(what, str):
         return Source(node=what, level=natural(which))
     return Source(message=natural(what), version=natural(which))
@@ -217,7 +223,7 @@ def pass_from(record: Mapping[str, Any]) -> Pass:
         rows_before=natural(record["rows_before"]),
         rows_after=natural(record["rows_after"]),
         frame=_text(record["frame"]),
-        detail=dict(record["detail"]),
+        detail=_object(record["detail"]),
     )
 
 
@@ -259,15 +265,30 @@ def _text(value: Any) -> str:
     return value
 
 
+def items(value: Any) -> list[Any]:
+    """A list, which a text is not.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r:.40} is not a list")
+    return value
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r:.40} is not an object")
+    return value
+
+
 def _digest(value: Any) -> str:
     if not _DIGEST.match(_text(value)):
         raise ValueError(f"{value!r:.40} is no digest")
     return str(value)
 
 
-def _flag(record: Mapping[str, Any], name: str) -> bool:
-    """What may be left out where it is not so."""
-    value = record.get(name, False)
+def _truth(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise TypeError(f"{name} is neither true nor false")
+        raise TypeError(f"{value!r:.40} is neither true nor false")
     return value

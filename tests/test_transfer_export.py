@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sqlite3
 import stat
 import subprocess
@@ -165,6 +166,25 @@ def test_a_file_is_private_and_takes_no_others_place(call, database, tmp_path, f
     assert (1, True) == (code, "there already" in err)
     assert text == target.read_text(encoding="utf-8")
     assert {"home", "out"} == {path.name for path in tmp_path.iterdir()}
+
+
+def test_a_full_disk_is_said_of_the_file_that_is_written(call, database, tmp_path):
+    """Not the database is named but the export, and nothing is left of it."""
+    target = tmp_path / "there" / "x.jsonl"
+    store = open_store(database)
+    rows = [{"role": "user", "content": "a long word " * 50_000}]
+    Ledger(store, store.open_session("long")).ingest(rows)
+    store.close()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, before[1]))
+    try:
+        code, _, said = call("export", "--db", database, "--out", target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert code == 1
+    assert f"Cannot use {target}: " in said
+    assert str(database) not in said
+    assert list(target.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from lcm import LCMEngine
@@ -42,6 +43,14 @@ CHANGES = [
     *(("node", "source_tokens", value) for value in (10**12, -1)),
     *(("node", "first_turn", value) for value in (10**17, -1)),
     ("node", "line", 99),
+    *(("node", name, None) for name in ("texts", "hints", "lifted", "sources", "levels", "uid")),
+    *(("node", "sources", value) for value in ([[1]], [1], [None], "ab")),
+    *(("message", "withdrawn", value) for value in ("yes", 1, None)),
+    *(("message", "returned", value) for value in ("yes", 1)),
+    *(("message", "names", value) for value in ("abc", None, {}, [None])),
+    *(("message", "session", value) for value in ("nope", None, 1)),
+    *(("message", "versions", value) for value in (0, None, "1")),
+    ("pass", "detail", []),
 ]
 
 
@@ -61,6 +70,9 @@ def test_what_cannot_be_is_a_bad_line(tmp_path, capsys, exported, kind, name, va
     assert main(["import", str(file), "--db", str(path), "--json"]) == 1
     said = json.loads(capsys.readouterr().out)
     assert len(said["bad"]) >= 1
+    assert not re.search(
+        r"has no attribute|NoneType|argument|unpack|iterable|subscript", said["bad"][0]["why"]
+    )
     assert not said["done"] or said["done"]["messages"] == 0
     assert main(["sessions", "--db", str(path)]) == 0
     assert "s1" not in capsys.readouterr().out
@@ -94,7 +106,7 @@ def test_a_version_or_a_place_of_another_name_is_a_bad_line(tmp_path, capsys, ex
     """What goes on with a message says its name."""
     records = json.loads(json.dumps(exported))
     at = next(n for n, each in enumerate(records) if each["kind"] == "message")
-    more = {**records[at], "kind": kind, "uid": "a" * 32, "version": 2, "seq": 5}
+    more = {**records[at], "kind": kind, "uid": "a" * 32, "version": 2, "versions": 2, "seq": 5}
     records.insert(at + 1, more)
     file = tmp_path / "x.jsonl"
     file.write_text("\n".join(map(json.dumps, records)))
