@@ -175,8 +175,23 @@ def _asked_for() -> str:
 def _backups(path: str) -> list[str]:
     """Copies beside the database: those that `backup` made, and one that was moved aside to restore another."""
     own = Path(path)
-    found = {*own.parent.rglob("*.db"), *own.parent.glob("*.jsonl"), *own.parent.glob("*.db.*")}
-    return sorted(str(each) for each in found if each.is_file() and each != own)
+    copies = {*own.parent.rglob("*.db"), *own.parent.glob("*.db.*")}
+    # The database itself is not to be opened here: closing it would drop SQLite's locks on it.
+    others = [each for each in copies if each.is_file() and not each.samefile(own)]
+    exports = filter(Path.is_file, own.parent.glob("*.jsonl"))
+    return sorted(map(str, [*filter(_is_ours, others), *exports]))
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is a database of this program, or cannot be told to be none."""
+    from ..storage.migrations import APPLICATION_ID
+
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return True
+    return head[_MARK_AT:] == APPLICATION_ID.to_bytes(_HEAD - _MARK_AT, "big")
 
 
 def _view(data: Mapping[str, Any]) -> str:
@@ -219,6 +234,10 @@ def _also(data: Mapping[str, Any]) -> list[str]:
         lines.append(f"It stands in {_places(data['left'])}.")
     return lines
 
+
+#: Where SQLite's header has the number of the program that a file belongs to.
+_MARK_AT: Final = 68
+_HEAD: Final = 72
 
 #: What stands in the tables of a store.
 _WORDS: Final = {

@@ -122,12 +122,12 @@ def view(data: Mapping[str, Any], *, everything: bool = True) -> RenderableType:
     return tree
 
 
-def _grow(tree: Tree, nodes: Iterable[Mapping[str, Any]]) -> None:
+def _grow(tree: Tree, nodes: Iterable[Mapping[str, Any]], *, top: bool = True) -> None:
     from rich.text import Text
 
     for node in nodes:
-        branch = tree.add(_label(node))
-        _grow(branch, node.get("sources", ()))
+        branch = tree.add(_label(node, top=top))
+        _grow(branch, node.get("sources", ()), top=False)
         for leaf in node.get("leaves", ()):
             said = flat(leaf["text"])[: _PREVIEW // 2] or f"{flat(leaf['role'])}: (nothing)"
             branch.add(Text(leaf["uid"][:_SHORT], style="dim").append(f" {said}", style=""))
@@ -135,7 +135,7 @@ def _grow(tree: Tree, nodes: Iterable[Mapping[str, Any]]) -> None:
             branch.add(Text(f"{hidden} more below: --depth", style="dim"))
 
 
-def _label(node: Mapping[str, Any]) -> Any:
+def _label(node: Mapping[str, Any], *, top: bool) -> Any:
     from rich.text import Text
 
     first, last = node["turns"]
@@ -144,6 +144,8 @@ def _label(node: Mapping[str, Any]) -> Any:
     text = Text(node["uid"][:_SHORT], style="cyan").append(said, style="")
     if node["shown_at"] is not None:
         text.append(f", shown at {node['shown_at']}", style="green")
+    elif top:  # the context has neither it nor anything over it
+        text.append(", prepared", style="dim")
     if node["degraded"]:
         text.append(", extracted", style="yellow")
     return text.append(f": {flat(node['topic'])}" if node["topic"] else "")

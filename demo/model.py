@@ -26,6 +26,7 @@ CHARS_PER_TOKEN = 4
 LONGEST_LINE = 160
 #: Whose words a topic is taken from, in this order.
 SPEAKERS = ("user", "assistant")
+_SAID = tuple(f"{who}: " for who in SPEAKERS)
 
 Message = Mapping[str, Any]
 
@@ -85,6 +86,8 @@ def summarise(text: str, max_chars: int = 900) -> str:
     A line that says something twice counts once. The result is at most *max_chars* long.
     """
     lines = list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+    said = [line for line in lines if line.startswith(_SAID)]  # and not what tools printed
+    lines = said or lines
     weight = re.compile(
         r"[/_]\w|\d{2,}|\b(?:decide|because|must|never|error|fix)\w*", re.IGNORECASE
     )

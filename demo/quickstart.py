@@ -58,6 +58,8 @@ def config(url: str) -> dict[str, Any]:
         "model": {**endpoint, "default": MODEL, "context_length": 65536},
         "context": {"engine": "lcm"},
         "plugins": {"enabled": ["lcm"]},
+        # Smaller than by default, so that a talk of a minute has summaries of summaries.
+        "lcm": {"leaf_tokens": 2000, "condense_fanin": 2},
         "auxiliary": {
             "compression": {**endpoint, "model": SUMMARY_MODEL, "context_length": 131072},
             "title_generation": {"enabled": False},

@@ -17,7 +17,8 @@ class Page {
   }
 
   listen() {
-    $('search').addEventListener('submit', (event) => { event.preventDefault(); this.find($('query').value); });
+    $('search').addEventListener('submit', (event) => { event.preventDefault(); this.find($('query').value); $('graph').focus(); });
+    $('query').addEventListener('keydown', (event) => { if (event.key === 'Escape') $('graph').focus(); });
     $('closer').addEventListener('click', () => this.graph.zoom(1.5));
     $('further').addEventListener('click', () => this.graph.zoom(1 / 1.5));
     $('whole').addEventListener('click', () => this.graph.whole());
