@@ -348,6 +348,31 @@ def test_turns_narrow_a_search(desk, mode, turns, expected):
     assert expected == {each["turn"] for each in found}
 
 
+def test_names_are_found_as_they_are_written_first(tmp_path):
+    """What only has the same stems comes later, however much shorter and newer it is."""
+    store = open_store(tmp_path / "lcm.db")
+    session = store.open_session("s")
+    long = "Complete examples: ../src/themes/dark.json. " + "Other words follow here. " * 300
+    others = [user(f"open src/theme/dark.json {n}") for n in range(30)]
+    Ledger(store, session).ingest([user(long), *others])
+    desk = Desk(store, session, Settings())
+    found = ask(desk, "lcm_grep", query="src/themes/dark.json")["results"]
+    assert "src/themes/dark.json" in found[0]["snippet"]
+    assert all(a["score"] >= b["score"] for a, b in pairwise(found))
+    store.close()
+
+
+@pytest.mark.parametrize("query", ["nGannets", r"\nGannets", "tGannets were"])
+def test_a_word_copied_with_a_half_of_an_escape_is_found(desk, query):
+    """What JSON wrote as a backslash and a letter is a line break or a tab here."""
+    Ledger(desk.store, desk.session).ingest(
+        [*ROWS, user("Birds:\nGannets were seen.\tGannets were.")]
+    )
+    answer = ask(desk, "lcm_grep", query=query, scope="all")
+    assert "Gannets" in answer["results"][0]["snippet"]
+    assert "escape" in answer["note"]
+
+
 @pytest.mark.parametrize(
     "turns", [{"start_turn": 0}, {"end_turn": "x"}, {"start_turn": 5, "end_turn": 4}]
 )

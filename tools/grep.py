@@ -22,6 +22,7 @@ from .patterns import Find, Stopwatch, exactly, mentions, pattern
 from .query import Terms, looks_like_a_pattern, terms_of, unspaced
 from .results import POOL, Ranking, note_on, results
 from .turns import LAST_TURN, in_order, turn_of
+from .verbatim import spellings, verbatim
 from .when import moment, spans_in
 
 __all__ = ["MODES", "OWN_TOOLS", "grep", "ranking_of"]
@@ -253,11 +254,10 @@ def _auto(desk: Desk, text: str, where: Filter) -> Ranking:
         said = f"{_AS_WORDS} {note}".strip() if looks_like_a_pattern(text) else note
         return Ranking(hits, terms.needles, "auto", said)
     literal = text.strip().strip('"') or text.strip()
-    found = _scan(desk, exactly(literal), _Search(text, where, [literal]), "exact")
-    if found.hits:
-        return Ranking(
-            found.hits, found.needles, "exact", "No word matched; found as a part of the text."
-        )
+    for part, how in spellings(literal).items():
+        found = _scan(desk, exactly(part), _Search(text, where, [part]), "exact")
+        if found.hits:
+            return Ranking(found.hits, found.needles, "exact", f"No word matched; found {how}.")
     ranking = _fuzzy(desk, text, where)
     note = f"{_AS_WORDS} {ranking.note}".strip() if looks_like_a_pattern(text) else ranking.note
     return replace(ranking, note=note, tried="auto, exact and fuzzy")
@@ -267,7 +267,7 @@ def _timely(desk: Desk, text: str, where: Filter) -> tuple[list[Hit], Terms, str
     """What the words find, and before it what is of a time that *text* names."""
     terms = terms_of(text)
     phrases = (*terms.phrases, *terms.pairs)
-    hits = _ranked(desk, terms.words, phrases, where)
+    hits = verbatim(desk, _ranked(desk, terms.words, phrases, where), terms)
     spans = spans_in(text, where.made or clock.time())
     if not hits or not spans or where.since is not None or where.until is not None:
         return hits, terms, ""

@@ -18,6 +18,10 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 #: Of a script without spaces, or of none.
 _RUN = re.compile(f"[{UNSPACED}]+|[^{UNSPACED}]+")
 _MOST_TERMS = 64
+#: Inside a word, what hardly any has but a name in code: an underscore, or a capital behind a small letter.
+_NAME = re.compile(r"\w_\w|[a-z][A-Z]")
+#: What joins the parts of a path, an address or a number; a hyphen alone also joins words.
+_MARKED = re.compile(r"[./:@+#\d]")
 #: What is written in a pattern and hardly anywhere else.
 _PATTERN = re.compile(r"\.[*+]|\\[wWdDsSbB]|[\w)]\|[\w(]|\[[^\]\s]+\][*+{]|\(\?[:=!<]")
 
@@ -181,6 +185,9 @@ class Terms:
     pairs: tuple[str, ...] = ()
     """Words that say something, next to each other in the question: better still if they are so in the answer."""
 
+    names: tuple[str, ...] = ()
+    """Identifiers of several parts, as they are written."""
+
     @property
     def needles(self) -> tuple[str, ...]:
         """All of them, longest first: where a snippet should be."""
@@ -192,12 +199,17 @@ def terms_of(question: str) -> Terms:
     phrases = [phrase.strip() for phrase in _PHRASE.findall(question)]
     rest = _PHRASE.sub(" ", question)
     words: list[str] = []
+    names: list[str] = []
     for found in _WORD.findall(rest):
         pieces = _PIECE.findall(found)
         if len(pieces) > 1:
             phrases.append(found)
+            if _MARKED.search(found):
+                names.append(found)
         for piece in pieces:
             phrases += _in_words(piece)
+            if _NAME.search(piece):
+                names.append(piece)
             parts = _parts(piece.lower())
             if len(parts) > 1:
                 phrases.append(piece)
@@ -205,7 +217,7 @@ def terms_of(question: str) -> Terms:
     telling = [word for word in words if word not in _STOP] or words
     spaced = [("" if unspaced([word]) else word) for word in words]
     pairs = [f"{a} {b}" for a, b in pairwise(spaced) if a and b and _STOP.isdisjoint((a, b))]
-    return Terms(_first(telling), _first(phrases), _first(pairs))
+    return Terms(_first(telling), _first(phrases), _first(pairs), _first(names))
 
 
 def _in_words(name: str) -> list[str]:
