@@ -8,7 +8,6 @@ from typing import Any
 
 from ..dag.tokens import count_text
 from ..storage.records import Entry, Filter, Hit, Message, Node
-from ..storage.text import searchable
 from .answers import to_json
 from .describe import stamp
 from .desk import Desk
@@ -44,8 +43,7 @@ def results(desk: Desk, page: Page, ranking: Ranking, *, everywhere: bool) -> li
     *everywhere*: of any session, so each says of which.
     """
     hits = page.hits
-    wanted = [(hit.message, hit.version) for hit in hits if hit.message is not None]
-    rows = {message.id: (message, row) for message, row in desk.rows(wanted)}
+    rows = page.read
     covers = desk.store.over(list(rows))
     nodes = {node.uid: node for node in desk.store.nodes([hit.node for hit in hits if hit.node])}
     messages = [message for message, _ in rows.values()]
@@ -56,7 +54,7 @@ def results(desk: Desk, page: Page, ranking: Ranking, *, everywhere: bool) -> li
     while True:
         found = [
             _of_message(rows[hit.message][0], hit, places.get(hit.message), covers.get(hit.message))
-            | {"snippet": _snippet(searchable(rows[hit.message][1]), ranking, room)}
+            | {"snippet": _snippet(rows[hit.message][1], ranking, room)}
             | ({"repeats": page.repeats[hit.message]} if hit.message in page.repeats else {})
             if hit.message is not None
             else _of_node(nodes[hit.node or ""], hit, ranking.needles, room)
