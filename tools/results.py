@@ -114,9 +114,13 @@ def note_on(desk: Desk, ranking: Ranking, hits: Sequence[Hit], where: Filter) ->
     if not hits:
         reach = "in this session" if where.lines is not None else "in all sessions"
         count = desk.store.totals(desk.session.line if where.lines is not None else None).messages
+        mode = ranking.tried or ranking.mode
+        more = ["other words"]
+        more += ["mode 'exact' for a part of a word"] if mode != "exact" else []
+        more += ["scope 'all'"] if where.lines is not None else []
+        advice = " or ".join(filter(None, [", ".join(more[:-1]), more[-1]]))
         notes.append(
-            f"Searched {count} messages {reach} in mode {ranking.tried or ranking.mode}: nothing found."
-            " Try other words, mode 'exact' for a part of a word, or scope 'all'."
+            f"Searched {count} messages {reach} in mode {mode}: nothing found. Try {advice}."
         )
     else:
         if ranking.mode in ("auto", "fuzzy") and len(hits) >= POOL:
