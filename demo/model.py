@@ -91,7 +91,9 @@ def summarise(text: str, max_chars: int = 900) -> str:
     weight = re.compile(
         r"[/_]\w|\d{2,}|\b(?:decide|because|must|never|error|fix)\w*", re.IGNORECASE
     )
-    ranked = sorted(range(len(lines)), key=lambda i: (-len(weight.findall(lines[i][:200])), i))
+    weights = [len(weight.findall(line[:200])) for line in lines]
+    telling = [i for i, told in enumerate(weights) if told] or range(len(lines))
+    ranked = sorted(telling, key=lambda i: (-weights[i], i))
     longest = min(LONGEST_LINE, max_chars)
     chosen: list[int] = []
     room = max_chars + 1
