@@ -10,6 +10,7 @@ alike, but for the last two leaves of the shorter one.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Collection, Sequence
 from itertools import accumulate, pairwise
 
@@ -48,7 +49,7 @@ def leaves(
         min(item.entry.tokens, most_read(row)) if item.entry else 0  # a node's are paid for
         for item, row in zip(items, rows, strict=True)
     )
-    before = [0, *accumulate(read)]
+    before = array("q", accumulate(read, initial=0))
     return [
         list(items[first:last])
         for segment in _segments(items, before, _turns(items, starts), leaf_tokens, seams)
