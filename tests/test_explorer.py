@@ -7,12 +7,14 @@ import json
 import os
 import re
 import resource
+import signal
 import socket
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -413,7 +415,12 @@ def test_a_process_of_its_own_says_where_it_is_and_stops(database):
         "view",
     ]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # a shell has its background ignore interrupts, and this may run there
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     ) as running:
         try:
             said = ""

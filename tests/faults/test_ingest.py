@@ -11,6 +11,7 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
 from faultkit import ask, called, database, kept, result, said, talk, totals, user, verbatim
 from lcm.host.hooks import Family
 
@@ -168,6 +169,15 @@ class Interrupting(dict):
         return super().__iter__()
 
 
+@pytest.fixture
+def interruptible():
+    """A terminal's interrupts arrive: a shell has its background ignore them, and this may run there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_flush_is_whole_or_absent(make, home, caplog):
     """ING-08: SIGINT behind the first 1,000 rows of a flush: no traceback, none of them, all at the next start."""
     rows = [*talk(700, words=3), user([Interrupting(type="text", text="the last word")])]
