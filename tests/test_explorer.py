@@ -23,13 +23,12 @@ from lcm.console import explorer
 from lcm.console.chart import Known, chart
 from lcm.console.cli import main
 from lcm.console.present import present
-from lcm.console.serving import Server
 from lcm.dag.ingest import Ledger
 from lcm.dag.tokens import count_messages
 from lcm.scripts.fetch_assets import FILES, PACKAGE
 from lcm.storage import open_store
 from lcm.storage.errors import StoreError, StoreMissing
-from talks import HOSTILE, compacted, long, passed
+from talks import HOSTILE, compacted, long, passed, plain, serving
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -57,20 +56,8 @@ def store(database):
 @pytest.fixture
 def serve():
     """Serve a database; gives its server, which answers until the end of the test."""
-    running = []
-
-    def serve(path):
-        server = Server(str(path))
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        running.append((server, thread))
-        return server
-
-    yield serve
-    for server, thread in running:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving() as serve:
+        yield serve
 
 
 def get(server, path, method="GET", **headers):
@@ -110,10 +97,7 @@ def test_what_is_lit_is_what_the_newest_list_shows(tmp_path):
     """Lit summaries are those of the summary row that the host got, and the rest of the list is lit word for word."""
     store = open_store(tmp_path / "lcm.db")
     ledger = Ledger(store, store.open_session("talk"))
-    rows = [
-        {"role": ("user", "assistant")[n % 2], "content": f"{n} " + f"word{n} " * 200}
-        for n in range(30)
-    ]
+    rows = plain(30)
     ledger.ingest(rows)
     rows = passed(store, ledger, rows)
     rows.append({"role": "user", "content": "And one more."})
@@ -133,10 +117,7 @@ def test_what_was_undone_is_not_lit(tmp_path):
     """Where the host went back behind the summary row, no summary is shown."""
     store = open_store(tmp_path / "lcm.db")
     ledger = Ledger(store, store.open_session("talk"))
-    rows = [
-        {"role": ("user", "assistant")[n % 2], "content": f"{n} " + f"word{n} " * 200}
-        for n in range(30)
-    ]
+    rows = plain(30)
     ledger.ingest(rows)
     passed(store, ledger, rows)
     assert present(store, ledger.session).frame is not None
@@ -151,10 +132,7 @@ def test_a_branch_shows_what_its_parent_showed(tmp_path):
     """A session branched off after a compaction begins with the summary row of its parent."""
     store = open_store(tmp_path / "lcm.db")
     ledger = Ledger(store, store.open_session("talk"))
-    rows = [
-        {"role": ("user", "assistant")[n % 2], "content": f"{n} " + f"word{n} " * 200}
-        for n in range(30)
-    ]
+    rows = plain(30)
     ledger.ingest(rows)
     rows = passed(store, ledger, rows)
     branch = Ledger(store, store.open_session("other way", parent="talk", relation="branch"))
@@ -444,10 +422,7 @@ def test_why_names_each_row_of_the_list_that_the_host_got(tmp_path, capsys):
     """What `why` says of the context is the list that the compaction gave, row by row, its tokens included."""
     store = open_store(tmp_path / "lcm.db")
     ledger = Ledger(store, store.open_session("talk"))
-    rows = [
-        {"role": ("user", "assistant")[n % 2], "content": f"{n} " + f"word{n} " * 200}
-        for n in range(30)
-    ]
+    rows = plain(30)
     ledger.ingest(rows)
     rows = passed(store, ledger, rows)
     store.close()

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 
 import pytest
 from browsing import browsing, click_on, until
 from lcm.console.chart import chart
 from lcm.console.cli import main
-from lcm.console.serving import Server
 from lcm.dag.ingest import Ledger
 from lcm.storage import open_store
-from talks import HOSTILE, compacted, long
+from talks import HOSTILE, compacted, long, serving
 
 #: Pixels above the bottom of the graph: in the messages, in the lowest lane of summaries.
 MESSAGES, LEAVES = 26, 96
@@ -41,20 +39,8 @@ def written(talk, tmp_path):
 @pytest.fixture
 def served_at():
     """Serves databases until the end of the test; gives the address of each."""
-    running = []
-
-    def serve(path):
-        server = Server(str(path))
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        running.append((server, thread))
-        return server.url
-
-    yield serve
-    for server, thread in running:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving() as serve:
+        yield lambda path: serve(path).url
 
 
 @pytest.fixture

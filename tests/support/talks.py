@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
 
+from lcm.console.serving import Server
 from lcm.dag.compact import PassRequest, compact
 from lcm.dag.ingest import Ledger
 from lcm.dag.nodes import frame_of
@@ -18,6 +21,33 @@ HOSTILE = (
     "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">"
     "</script><!-- <style>body{display:none}</style> https://example.org/pixel.png"
 )
+
+
+@contextlib.contextmanager
+def serving():
+    """Gives a function that serves a database, and gives its server, which answers until the end."""
+    running = []
+
+    def serve(path):
+        server = Server(str(path))
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        running.append((server, thread))
+        return server
+
+    yield serve
+    for server, thread in running:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def plain(count):
+    """Rows by turns of user and assistant, about 200 words each."""
+    return [
+        {"role": ("user", "assistant")[n % 2], "content": f"{n} " + f"word{n} " * 200}
+        for n in range(count)
+    ]
 
 
 def compacted(path, name="talk", turns=40):
