@@ -97,9 +97,7 @@ def _answer(verb: Verb, call: Call) -> Answer:
         return verb.run(call)
     try:
         store = open_store(f"sqlite:{call.path}", create=False)
-    except StoreMissing:
-        if verb.opens == "store":
-            raise
+    except StoreMissing:  # nobody has said anything yet, and a chat can name no other file
         return verb.run(call)
     try:
         return verb.run(replace(call, store=store))

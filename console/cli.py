@@ -133,7 +133,7 @@ def _on_store(verb: Verb, call: Call) -> Answer:
     try:
         store = open_store(f"sqlite:{call.path}", create=False)
     except StoreMissing:
-        if verb.opens != "maybe" or call.facts is None:
+        if verb.opens != "maybe":
             raise
         return verb.run(call)
     try:

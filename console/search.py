@@ -81,7 +81,7 @@ def run(call: Call) -> Answer:
     """Find it, where any session began."""
     session = call.found()
     if session is None:
-        said = no_session(call.store)
+        said = no_session(call.store, call.facts)
         return Answer({"session": None, "note": said}, shown=[said])
     asked = {name: call.options[name] for name in ("mode", "scope", "limit")}
     data = gather(call.open(), session, " ".join(call.options["query"]), **asked)

@@ -117,7 +117,7 @@ def run(call: Call) -> Answer:
     """List them."""
     found = gather(call.open())
     if not found:
-        return Answer({"sessions": []}, shown=[no_session(call.store)])
+        return Answer({"sessions": []}, shown=[no_session(call.store, call.facts)])
     return Answer({"sessions": found}, shown=view(found, everything=bool(call.options.get("all"))))
 
 

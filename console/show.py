@@ -148,7 +148,7 @@ def run(call: Call) -> Answer:
     """
     session = call.found()
     if session is None:
-        said = no_session(call.store)
+        said = no_session(call.store, call.facts)
         return Answer({"session": None, "note": said}, shown=[said])
     if turn := call.options.get("turn"):
         data = gather_turn(call.open(), session, turn)

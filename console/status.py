@@ -34,8 +34,10 @@ _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 _STEP: Final = 1024
 
 
-def no_session(store: Store | None) -> str:
-    """Why there is none: none began, or all were forgotten."""
+def no_session(store: Store | None, facts: Mapping[str, Any] | None = None) -> str:
+    """Why there is none: the host does not say which is meant, none began, or all were forgotten."""
+    if facts and facts.get("no_session"):
+        return str(facts["no_session"])
     gone = len(store.eraser().stones("session")) if store else 0
     if not gone:
         return _NO_SESSION
@@ -64,12 +66,13 @@ def gather(
         "not_kept": known.get("not_kept"),
         "warnings": _warnings(known) + (of_store(store) if store else []),
         "session": session.name if session else None,
-        "note": "" if session else no_session(store),
+        "note": "" if session else no_session(store, facts),
         "conversation": None,
         "list": None,
         "saved_tokens": None,
         "requests": None,
         "store": None,
+        "no_database": None,
     }
     if store is not None:
         totals = store.totals()
@@ -126,7 +129,8 @@ def _warnings(facts: Mapping[str, Any]) -> list[str]:
 
 def is_well(data: Mapping[str, Any]) -> bool:
     """Whether nothing needs a person's attention."""
-    return data["engine"]["active"] is not False and not data["warnings"]
+    nothing = data["store"] is None and not data["engine"]["known"]
+    return data["engine"]["active"] is not False and not data["warnings"] and not nothing
 
 
 def view(data: Mapping[str, Any]) -> RenderableType:
@@ -141,6 +145,10 @@ def view(data: Mapping[str, Any]) -> RenderableType:
         rows += [
             ("database", f"{store['database'] or 'in memory'} ({size(store['bytes'])}, {kept})")
         ]
+    elif data["no_database"]:
+        rows.append(
+            ("database", f"none yet at {data['no_database']}: it begins with the first turn")
+        )
     rows += [("not kept", data["not_kept"])] if data["not_kept"] else []
     rows += [("left out", _left_out(why, count)) for why, count in data["left_out"].items()]
     if data["warnings"]:
@@ -169,7 +177,7 @@ def _context(context: Mapping[str, Any]) -> list[tuple[str, str]]:
         context[name] for name in ("window", "threshold_tokens", "last_prompt_tokens")
     )
     parts = []
-    if used:
+    if used and used > 0:  # -1 right after a compaction: not measured yet
         of = f", {used / threshold:.0%} of the threshold" if threshold else ""
         parts.append(f"{used:,} tokens in the last request{of}")
     if threshold:
@@ -287,6 +295,8 @@ def size(count: float) -> str:
 def run(call: Call) -> Answer:
     """All that is known, also without a store."""
     data = gather(call.store, call.found(), call.facts)
+    if call.store is None:
+        data["no_database"] = call.path
     return Answer(data, is_well(data), [view(data)])
 
 

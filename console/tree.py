@@ -155,7 +155,7 @@ def run(call: Call) -> Answer:
     """The graph, where any session began."""
     session = call.found()
     if session is None:
-        said = no_session(call.store)
+        said = no_session(call.store, call.facts)
         return Answer({"session": None, "note": said}, shown=[said])
     asked = {name: call.options[name] for name in ("depth", "messages")}
     data = gather(call.open(), session, **asked)

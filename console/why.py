@@ -218,7 +218,7 @@ def run(call: Call) -> Answer:
     """The context of a session."""
     session = call.found()
     if session is None:
-        said = no_session(call.store)
+        said = no_session(call.store, call.facts)
         return Answer({"session": None, "note": said}, shown=[said])
     data = gather(call.open(), session)
     newest = None if call.options.get("all") else _IN_CHAT if call.exactly else _NEWEST

@@ -80,6 +80,8 @@ class Attachment:
         self.session_id = ""
         self.session_db: Any = None
         self.home: Path | None = None
+        self.chat = ""
+        """What a gateway calls the chat that the agent answers; empty outside gateways."""
         self._given_path = path
         self._source = source
         self._failures = failures or Failures()
@@ -124,6 +126,10 @@ class Attachment:
                 self.session_id = ""
                 self._rotations.clear()
             return moved
+
+    def resemble(self, other: Attachment) -> None:
+        """Stand in the home of *other*, with what of this process is nowhere on disk; on no session."""
+        self.home, self.traceless = other.home, other.traceless
 
     def open(self) -> Sessions:
         """The sessions of this database, opened anew where its file is another one now."""

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..dag.breaker import Breakers
 from ..dag.meter import Meter, totals_of
@@ -59,6 +59,8 @@ class LCMEngine(ContextEngine):
     protect_last_n = 0
     emit_automatic_compaction_status = True
 
+    living: ClassVar[weakref.WeakSet[LCMEngine]] = weakref.WeakSet()
+
     def __init__(
         self,
         context_length: int = 200_000,
@@ -82,6 +84,7 @@ class LCMEngine(ContextEngine):
         self._told = Told()
         self._ahead = Ahead(self._failures)
         weakref.finalize(self, self._ahead.cancel)
+        self.living.add(self)
         self.on_event: Callable[[Any], Any] | None = None
         self.context_length = context_length
         self.threshold_percent = THRESHOLD if settings is None else self.settings.threshold
@@ -98,9 +101,7 @@ class LCMEngine(ContextEngine):
         """Whether everything that is needed can be imported."""
         from importlib.util import find_spec
 
-        return all(
-            find_spec(module) for module in ("networkx", "rapidfuzz", "sqlite_utils", "yaml")
-        )
+        return all(map(find_spec, ("networkx", "rapidfuzz", "sqlite_utils", "yaml")))
 
     @property
     def settings(self) -> Settings:
@@ -133,10 +134,8 @@ class LCMEngine(ContextEngine):
         for key in [*(START.keys() - COUNTERS.keys()), "threshold_percent", "threshold_tokens"]:
             setattr(clone, key, getattr(self, key))
         clone._source.loaded = self._source.loaded
-        clone._attachment.home = self._attachment.home
-        clone._attachment.traceless = self._attachment.traceless
-        clone._breakers, clone._judged = self._breakers, self._judged
-        clone.on_event = self.on_event
+        clone._attachment.resemble(self._attachment)
+        clone._breakers, clone._judged, clone.on_event = self._breakers, self._judged, self.on_event
         self._ahead.share(clone._ahead)
         if self._family is not None:
             self._family.join(clone)
@@ -155,6 +154,7 @@ class LCMEngine(ContextEngine):
         with self._failures.kept("on_session_start"):
             if home := kwargs.get("hermes_home"):
                 self._move(Path(home))
+            self._attachment.chat = str(kwargs.get("conversation_id") or self._attachment.chat)
             length = kwargs.get("context_length")
             if isinstance(length, int) and length > 0 and length != self.context_length:
                 self.update_model(self.model, length)
@@ -176,11 +176,11 @@ class LCMEngine(ContextEngine):
             self._bind(called(session_id))
 
     def _bind(self, session_id: str) -> None:
+        self._session_id = session_id
         if session_id == self._attachment.session_id:
-            self._session_id = session_id
             return
         self._ahead.cancel()
-        self._session_id = self._attachment.session_id = session_id
+        self._attachment.session_id = session_id
         self.__dict__.update(COUNTERS)
         self._blocked_at = self._list_tokens = self._asked_at = self._prune_from = 0
         self._requests = Requests()

@@ -42,18 +42,6 @@ class Family:
         """An engine that is on that session."""
         return next((each for each in list(self._members) if each._session_id == session_id), None)
 
-    def newest(self) -> LCMEngine | None:
-        """The engine that did something last; those on a session that is not kept come last of all."""
-        on_one = [each for each in list(self._members) if each._session_id]
-        return max(
-            on_one,
-            key=lambda each: (
-                not each._attachment.skips(each._session_id),
-                each._attachment.moved,
-            ),
-            default=None,
-        )
-
     def post_llm_call(
         self, session_id: str = "", conversation_history: Sequence[Any] | None = None, **kwargs: Any
     ) -> None:

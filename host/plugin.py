@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .asking import Unclear, serving
 from .engine import LCMEngine
 from .facts import facts_of
 from .hooks import Family
@@ -21,6 +22,10 @@ _SKILL = Path(__file__).resolve().parent.parent / "skills" / "recall" / "SKILL.m
 _TEACHES = (
     "When to search what was said before (lcm_grep), when to open a summary or a message (lcm_expand),"
     " and why a summary proves nothing."
+)
+_UNCLEAR = (
+    "several chats are open here, and this Hermes does not say which of them asks; in a terminal,"
+    " `hermes lcm sessions` lists them and --session ID after a verb names one"
 )
 
 
@@ -49,9 +54,13 @@ def register(context: Any, console: Console) -> None:
 
     def command(raw_args: str = "") -> str:
         """``/lcm VERB …`` in chat."""
-        serving = family.newest() or engine
-        path, session = str(serving.db_path), serving._session_id
-        return console.slash(raw_args or "", db_path=path, session=session, facts=facts_of(serving))
+        try:
+            (asked, session), unclear = serving(engine), ""
+        except Unclear:
+            asked, session, unclear = engine, "", _UNCLEAR
+        facts = facts_of(asked) | {"no_session": unclear}
+        path = str(asked.db_path)
+        return console.slash(raw_args or "", db_path=path, session=session, facts=facts)
 
     def verb(args: Any) -> None:
         """``hermes lcm VERB``; older hosts ignore what a handler returns."""

@@ -110,7 +110,7 @@ def test_a_home_or_a_file_may_be_named_before_or_after_the_verb(call, home, monk
     assert str(file) in seen.pop()[1].replace("\n", "")
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
+@pytest.mark.parametrize("verb", VERBS[1:], ids=lambda verb: verb[0])
 def test_a_missing_database_is_one_line_and_is_not_made(call, tmp_path, verb):
     """It says where it looked and what to do next, and creates nothing."""
     code, out, err = call(*verb, "--home", tmp_path)
@@ -122,7 +122,7 @@ def test_a_missing_database_is_one_line_and_is_not_made(call, tmp_path, verb):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb[0])
+@pytest.mark.parametrize("verb", VERBS[1:], ids=lambda verb: verb[0])
 def test_an_error_is_data_where_data_is_asked_for(call, tmp_path, verb):
     """--json holds for what goes wrong, too."""
     code, out, err = call(*verb, "--json", "--home", tmp_path)
@@ -282,6 +282,22 @@ def test_status_before_the_first_turn_is_no_screen_of_zeros(tmp_path, capsys):
     assert "no session yet" in out
     assert "engine" in out
     assert " 0" not in out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_status_of_a_fresh_home_is_the_same_from_a_clone(tmp_path, call, capsys):
+    """But for what only Hermes knows: no session, no database yet, where it will be. Exit code 1: nothing is known."""
+    path = str(tmp_path / "lcm" / "lcm.db")
+    assert ask(facts(window=None), "status", db_path=path) == 0
+    inside = " ".join(capsys.readouterr().out.split())
+    code, out, err = call("status", "--home", tmp_path)
+    outside = " ".join(out.split())
+    assert (code, err) == (1, "")
+    for said in (inside, outside):
+        assert "session no session yet: it begins with the first turn" in said
+        assert f"none yet at {path}" in said.replace("\n", "")
+    assert "not known from here" in outside
+    assert json.loads(call("status", "--home", tmp_path, "--json")[1])["no_database"] == path
     assert list(tmp_path.iterdir()) == []
 
 
