@@ -30,10 +30,10 @@ CREATE TABLE places (
     PRIMARY KEY (session, place)) WITHOUT ROWID;
 CREATE INDEX places_by_message ON places (message);
 CREATE VIRTUAL TABLE words USING fts5(
-    text, content='', tokenize='porter unicode61 remove_diacritics 2');
+    text, content='', tokenize="porter unicode61 remove_diacritics 2 categories 'L* N* Co Mc Mn'");
 CREATE TABLE nodes (id INTEGER PRIMARY KEY, texts TEXT, first INTEGER, last INTEGER);
 CREATE VIRTUAL TABLE node_words USING fts5(
-    text, content='', tokenize='porter unicode61 remove_diacritics 2');
+    text, content='', tokenize="porter unicode61 remove_diacritics 2 categories 'L* N* Co Mc Mn'");
 """
 _SESSION = "bulk"
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))

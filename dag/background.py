@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 
 from ..storage.canon import decode
@@ -22,7 +23,7 @@ from .nodes import Item
 from .passes import PassRequest, budget_of
 from .planner import Cut, cut_to_come
 from .replies import Reply
-from .scene import beginning, scene_of, size_of, speaks
+from .scene import Scene, beginning, scene_of, size_of, speaks
 from .source_text import source_text
 from .sources import Plan, Sources
 from .states import updated
@@ -54,6 +55,13 @@ class Task:
     """What a pass would be asked for now; ``current_tokens`` are those of the last request."""
     soft_tokens: int
     """Below so many nothing is made ahead."""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the last request, which is known, says that there is nothing to be made ahead."""
+        request = self.request
+        tokens = request.current_tokens or 0
+        return 0 < tokens < self.soft_tokens and request.settings.state_updates != "every_turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,7 @@ def prepare(store: Store, task: Task, leash: Leash) -> Prepared:
     job = _Job(store, task, leash)
     failure = ""
     try:
-        for step in (job.state, job.ahead, job.repair):
+        for step in (job.repair,) if task.is_small else (job.state, job.ahead, job.repair):
             try:
                 step()
             except NotMade as error:
@@ -109,10 +117,6 @@ class _Job:
     def __init__(self, store: Store, task: Task, leash: Leash) -> None:
         self._store, self._task, self._leash = store, task, leash
         request = task.request
-        sizes = [size_of(row) for row in task.binding.rows]
-        self._before = sum(sizes)
-        self._measured = _measured(task, self._before)
-        self._scene = scene_of(store, task.binding, sizes)
         stones = tuple(store.eraser().stones("text"))
         self._clean = Cleaner(request.redact, eraser(stones)).text
         routes = [_counted(route, leash) for route in request.routes]
@@ -122,6 +126,19 @@ class _Job:
         self.repaired: list[Node] = []
         self.states: list[Node] = []
         self.degraded = True
+
+    @cached_property
+    def _scene(self) -> Scene:
+        """The list as a pass sees it; a job that only looks for nodes to be made again needs none."""
+        return scene_of(self._store, self._task.binding, self._sizes)
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        return [size_of(row) for row in self._task.binding.rows]
+
+    @property
+    def _measured(self) -> int:
+        return _measured(self._task, sum(self._sizes))
 
     # the state after this turn
 
@@ -155,7 +172,7 @@ class _Job:
         list yet, else those that are full. What is little waits for the pass after it.
         """
         request = self._task.request
-        budget = budget_of(request, self._before)
+        budget = budget_of(request, sum(self._sizes))
         to_come = max(request.threshold_tokens - self._measured, 0)
         live = self._scene.live
         rows = [each.row for each in live]

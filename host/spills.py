@@ -67,7 +67,7 @@ class Spills:
 
     def _is_news(self, row: Any) -> bool:
         """Whether it is a result of which the host shows the beginning, and the file was not looked for yet."""
-        content = row.get("content") if isinstance(row, Mapping) else None
+        content = row.get("content") if isinstance(row, (dict, Mapping)) else None
         if (
             not isinstance(content, str)
             or not content.startswith(_TAG)

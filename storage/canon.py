@@ -173,6 +173,9 @@ def decode(body: bytes) -> Any:
     return _DECODER.decode(body.decode("utf-8", "surrogatepass"))
 
 
+_NOTHING = blake2b(digest_size=DIGEST_BYTES)
+
+
 def digest(*parts: bytes) -> bytes:
     """Return 16 bytes of BLAKE2b over *parts*, each preceded by its length."""
     if len(parts) == 1:  # nearly always
@@ -181,7 +184,9 @@ def digest(*parts: bytes) -> bytes:
         whole = b"".join(
             [piece for part in parts for piece in (len(part).to_bytes(8, "big"), part)]
         )
-    return blake2b(whole, digest_size=DIGEST_BYTES).digest()
+    made = _NOTHING.copy()  # a third less than making one
+    made.update(whole)
+    return made.digest()
 
 
 def pack_text(text: str) -> bytes:

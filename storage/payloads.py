@@ -76,7 +76,7 @@ def _put(message: Any, path: Sequence[str | int], text: str) -> None:
 
 def shrink(data: bytes) -> bytes:
     """*data* compressed."""
-    return zlib.compress(data, 3)  # a third of the time of 6, for a fourteenth more bytes
+    return zlib.compress(data, 1)  # half the time of 3 for a twentieth more bytes
 
 
 def swell(data: bytes) -> bytes:

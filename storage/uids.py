@@ -6,13 +6,19 @@ import re
 
 __all__ = ["pack_uid", "prefix_range", "unpack_uid"]
 
-_HEX32 = re.compile(r"[0-9a-f]{32}\Z")
+_DIGITS = 32
 _HEX = re.compile(r"[0-9a-f]{1,32}\Z")
 
 
 def pack_uid(uid: str) -> bytes | str:
     """The value that stands for *uid* in a table."""
-    return bytes.fromhex(uid) if _HEX32.match(uid) else uid
+    if len(uid) != _DIGITS:
+        return uid
+    try:
+        packed = bytes.fromhex(uid)
+    except ValueError:
+        return uid
+    return packed if packed.hex() == uid else uid  # capitals, blanks: it would come back as another one
 
 
 def unpack_uid(value: bytes | str) -> str:
