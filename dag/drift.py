@@ -178,9 +178,9 @@ def _cohesion(stems: Iterable[set[str]], half: int) -> list[float]:
     for at, words in enumerate(stems):
         ties.append(0)
         sizes.append(len(words))
-        for last in map(met.get, words):
+        for last, times in Counter(map(met.get, words)).items():
             if last is not None and at - last <= half:
-                tie = _NEAR[at - last - 1]
+                tie = _NEAR[at - last - 1] * times
                 ties[last + 1] += tie
                 ties[at + 1] -= tie
         met.update(dict.fromkeys(words, at))

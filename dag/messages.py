@@ -220,7 +220,9 @@ def key_of(row: Row) -> bytes:
         parts += [b"\3", canon.pack_text(canon.plain_text(answered))]
     hashed = _NOTHING.copy()
     hashed.update(b"".join(parts))
-    return hashed.digest() + (blake2b(exact, digest_size=_EXACT_BYTES).digest() if exact else _PLAIN)
+    return hashed.digest() + (
+        blake2b(exact, digest_size=_EXACT_BYTES).digest() if exact else _PLAIN
+    )
 
 
 #: White space of ASCII as blanks: a table lookup, thirty times as fast as taking the words apart.

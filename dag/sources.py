@@ -80,7 +80,7 @@ class Sources:
         placed = self._placed(cut)
         raised = self._scene.live[cut.lifted].bound.messages if cut.lifted is not None else ()
         entries = [each for each in self._span(placed, cut) if each.id not in raised]
-        items = [Item(entry=entry) for entry in entries]
+        items = list(map(Item, entries))
         before = scene.frame.lifted if scene.frame else ()
         if before and self._is_kept(before[0], cut):
             raised = raised or before

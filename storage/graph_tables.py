@@ -55,17 +55,10 @@ def put(sql: sqlite3.Connection, node: Node) -> bool:
     reseal(sql, "nodes", "id = ?", row)
     numbers = _numbers(sql, [source.node for source in node.sources if source.node])
     sql.executemany(
-        "INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO edges VALUES (?, ?, nullif(?, 0), ?, nullif(?, 0), ?)",  # a None costs more than a row
         [
-            (
-                row[0],
-                place,
-                source.message,
-                source.version,
-                numbers.get(source.node or ""),
-                source.level,
-            )
-            for place, source in enumerate(node.sources)
+            (row[0], place, message or 0, version, numbers.get(below or "", 0), level)
+            for place, (message, version, below, level) in enumerate(node.sources)
         ],
     )
     return True

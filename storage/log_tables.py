@@ -50,7 +50,7 @@ _ENTRY = (
     " FROM entries e JOIN messages m ON m.id = e.message WHERE "
 )
 _WHOLE = {"uid": "iif(typeof(m.uid) = 'blob', lower(hex(m.uid)), m.uid)", "key": "m.key"}
-_BRIEF = {"uid": "''", "key": "x''"}
+_BRIEF = {"uid": "NULL", "key": "NULL"}
 _INSERT_MESSAGE = "INSERT INTO messages VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, nullif(?, ''), ?)"
 INSERT_ENTRY = "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, 0, lcm_seal(?1, ?2, ?3, ?4, 0))"
 """Takes line, order key, message, turn."""
@@ -124,7 +124,9 @@ def write(
         # sqlite3 looks for an adapter of each bytes and each None, at 0.5 us; a bytearray it takes as it is.
         kept = name if isinstance(name, str) else bytearray(name)
         binary = [bytearray(digest), bytearray(key), bytearray(skeleton)]
-        rows.append((number, kept, role, time, *binary[:2], tokens, tool, binary[2], refs or "", check))
+        rows.append(
+            (number, kept, role, time, *binary[:2], tokens, tool, binary[2], refs or "", check)
+        )
         placed.append((line, seq, number, turn, seal(line, seq, number, turn, 0)))
         texts.append((number, text))
     sql.executemany(_INSERT_MESSAGE, rows)

@@ -75,7 +75,9 @@ def _part_text(part: Any) -> str:
 def searchable(message: Mapping[str, Any]) -> str:
     """All that can be searched of *message*, one line break between its parts."""
     content = message.get("content")
-    if isinstance(content, str) and len(message) == len(_PLAIN) and "role" in message:  # nine of ten
+    if (
+        isinstance(content, str) and len(message) == len(_PLAIN) and "role" in message
+    ):  # nine of ten
         return content
     parts = [content_text(content)]
     for key in _REASONING_KEYS:

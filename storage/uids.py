@@ -18,7 +18,9 @@ def pack_uid(uid: str) -> bytes | str:
         packed = bytes.fromhex(uid)
     except ValueError:
         return uid
-    return packed if packed.hex() == uid else uid  # capitals, blanks: it would come back as another one
+    return (
+        packed if packed.hex() == uid else uid
+    )  # capitals, blanks: it would come back as another one
 
 
 def unpack_uid(value: bytes | str) -> str:
