@@ -10,15 +10,15 @@ import os
 import shlex
 import shutil
 import stat
-import time as clock
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..dag.ahead_record import AheadRecord
 from ..storage.errors import StoreError, StoreForeign, StoreMissing
 from .backup import FOLDER, how_to_restore
+from .check import Check, good, note, wrong
+from .lock import check_lock
 from .screen import clean, many
 from .status import size
 
@@ -28,12 +28,8 @@ if TYPE_CHECKING:
 __all__ = [
     "INDEX",
     "PERMISSIONS",
-    "Check",
     "check_database",
     "close_to_others",
-    "good",
-    "note",
-    "wrong",
 ]
 
 INDEX, PERMISSIONS = "index", "permissions"
@@ -44,8 +40,6 @@ _BESIDE: Final = ("-wal", "-shm", "-lock")
 _LEAST_FREE: Final = 100_000_000
 #: A WAL that big was not emptied for a long time.
 _LARGE_WAL: Final = 64_000_000
-#: Seconds between two looks at a lock: a write takes less.
-_BETWEEN_LOOKS: Final = 1.0
 
 _ANOTHER: Final = "Name another file: `database:` under `lcm:` in config.yaml."
 _STOP: Final = "Stop every Hermes that uses this home. "
@@ -54,39 +48,6 @@ _ANEW: Final = (
     "`hermes lcm export --out NEW-FILE`, move the database away, `hermes lcm import NEW-FILE`."
 )
 _AFTER: Final = "What was said since is stored again from the lists that Hermes shows."
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked at."""
-
-    name: str
-    state: str
-    """``ok``, ``note`` (worth a word, nothing to repair) or ``wrong``."""
-    said: str
-    remedy: str = ""
-    """What to do; empty where there is nothing to do."""
-    fixable: bool = False
-    """Whether ``--fix`` can do it."""
-    commands: tuple[str, ...] = ()
-    """What to type for the remedy, one after the other."""
-
-
-def good(name: str, said: str) -> Check:
-    """All is as it should be."""
-    return Check(name, "ok", said)
-
-
-def note(name: str, said: str, remedy: str = "") -> Check:
-    """Worth knowing, and no fault."""
-    return Check(name, "note", said, remedy)
-
-
-def wrong(
-    name: str, said: str, remedy: str, *, fixable: bool = False, commands: Sequence[str] = ()
-) -> Check:
-    """To be put right."""
-    return Check(name, "wrong", said, remedy, fixable, tuple(commands))
 
 
 def _damaged(name: str, path: Path, said: str, more: str = "") -> Check:
@@ -132,7 +93,7 @@ def check_database(path: Path, looking: Callable[[str], None]) -> Iterator[Check
         yield _privacy(path)
     yield _space(path)
     if file is not None:
-        yield from _lock(path)
+        yield from check_lock(path)
 
 
 def _file_of(path: Path) -> os.stat_result | None:
@@ -361,31 +322,3 @@ def _value(kept: str) -> object:
         return json.loads(kept)
     except ValueError:
         return None
-
-
-def _lock(path: Path) -> Iterator[Check]:
-    from ..storage.holders import writers
-
-    first = writers(path)
-    if first:
-        clock.sleep(_BETWEEN_LOOKS)
-    held = [each for each in writers(path) or [] if each in (first or [])]
-    if first is None:
-        yield note("lock", "who writes to it cannot be seen on this system")
-    elif held:
-        names = ", ".join(f"{each} ({_name_of(each)})" for each in held)
-        said = (
-            f"Process {names} has held the lock for longer than a write takes: others cannot store."
-        )
-        yield wrong(
-            "lock", said, "If it hangs, end that process: what it had not finished is undone."
-        )
-    else:
-        yield good("lock", "nobody holds it")
-
-
-def _name_of(process: int) -> str:
-    try:
-        return Path(f"/proc/{process}/comm").read_text("utf-8", "replace").strip()
-    except OSError:
-        return "unknown"

@@ -17,7 +17,7 @@ from typing import Any, Final
 from ..dag.settings import load_settings, section_of
 from ..storage.errors import StoreError
 from . import checkup, hosting
-from .checkup import Check
+from .check import Check
 from .screen import clean, many, width_of
 from .verb import Answer, Call, Verb
 

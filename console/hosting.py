@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..dag.settings import load_settings, read_config, section_of
-from .checkup import Check, good, note, wrong
+from .check import Check, good, note, wrong
 
 __all__ = ["Hosting", "check_host", "check_settings", "inside", "outside"]
 

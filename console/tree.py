@@ -15,7 +15,7 @@ from ..storage.records import Node, Session
 from .present import present, standing
 from .screen import flat, many
 from .status import no_session
-from .verb import Answer, Call, Verb, number_to
+from .verb import Answer, Call, Progress, Verb, number_to
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -33,7 +33,12 @@ _SHORT: Final = 8
 
 
 def gather(
-    store: Store, session: Session, *, depth: int = DEPTH, messages: bool = False
+    store: Store,
+    session: Session,
+    *,
+    depth: int = DEPTH,
+    messages: bool = False,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """The summaries of the session's line, oldest first, and what is under none of them.
 
@@ -49,9 +54,15 @@ def gather(
         )
     levels = {source.node or "": source.level for source in frame.sources} if frame else {}
     show = _Show(store, session.line, levels, messages=messages)
+    top = list(outline(list(nodes.values())))
+    shown = []
+    for number, branch in enumerate(top, 1):
+        shown.append(show.node(branch, depth))
+        if progress is not None:
+            progress("summaries at the top", number, len(top))
     return {
         "session": session.name,
-        "nodes": [show.node(branch, depth) for branch in outline(list(nodes.values()))],
+        "nodes": shown,
         "verbatim": {
             "messages": len(now.behind),
             "tokens": sum(entry.tokens for entry in now.behind),
@@ -158,7 +169,7 @@ def run(call: Call) -> Answer:
         said = no_session(call.store, call.facts)
         return Answer({"session": None, "note": said}, shown=[said])
     asked = {name: call.options[name] for name in ("depth", "messages")}
-    data = gather(call.open(), session, **asked)
+    data = gather(call.open(), session, **asked, progress=call.progress)
     return Answer(data, shown=[view(data, everything=bool(call.options.get("all")))])
 
 

@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 import re
-import resource
 import signal
 import socket
 import sqlite3
@@ -28,7 +27,7 @@ from lcm.dag.tokens import count_messages
 from lcm.scripts.fetch_assets import FILES, PACKAGE
 from lcm.storage import open_store
 from lcm.storage.errors import StoreError, StoreMissing
-from talks import HOSTILE, compacted, long, passed, plain, serving
+from talks import HOSTILE, compacted, passed, plain, serving
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -513,36 +512,3 @@ def test_what_is_left_of_a_damaged_file_can_be_seen(tmp_path, capsys):
     assert code == 1
     assert "WRONG" in said.err
     assert "xylophone" in (tmp_path / "talk.html").read_text(encoding="utf-8")
-
-
-VERBS_OF_ALL = (
-    ["status"], ["why"], ["tree"], ["search", "word777"], ["show", f"{50_000:032x}"], ["sessions"], ["doctor"],
-)  # fmt: skip
-
-
-@pytest.mark.slow
-def test_nobody_waits_for_a_large_database(tmp_path):
-    """100,000 messages: each command gives an answer in less than two seconds on an idle machine.
-
-    Measured in seconds of the processor, 0.5 to 1.6 of them; a busy machine takes half as many again.
-    """
-    home = tmp_path / "home"
-    (home / "lcm").mkdir(parents=True)
-    long(home / "lcm" / "lcm.db", 100_000)
-    spent = {}
-    for words in VERBS_OF_ALL:
-        program = [
-            sys.executable,
-            str(ROOT / "scripts" / "run.py"),
-            "console.cli",
-            "--home",
-            str(home),
-            *words,
-        ]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        assert done.returncode in (0, 1), done.stderr
-        assert done.stdout, words
-        spent[words[0]] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    assert max(spent.values()) < 8.0, spent

@@ -1,0 +1,41 @@
+"""What the doctor says of one thing that it looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["Check", "good", "note", "wrong"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    state: str
+    """``ok``, ``note`` (worth a word, nothing to repair) or ``wrong``."""
+    said: str
+    remedy: str = ""
+    """What to do; empty where there is nothing to do."""
+    fixable: bool = False
+    """Whether ``--fix`` can do it."""
+    commands: tuple[str, ...] = ()
+    """What to type for the remedy, one after the other."""
+
+
+def good(name: str, said: str) -> Check:
+    """All is as it should be."""
+    return Check(name, "ok", said)
+
+
+def note(name: str, said: str, remedy: str = "") -> Check:
+    """Worth knowing, and no fault."""
+    return Check(name, "note", said, remedy)
+
+
+def wrong(
+    name: str, said: str, remedy: str, *, fixable: bool = False, commands: Sequence[str] = ()
+) -> Check:
+    """To be put right."""
+    return Check(name, "wrong", said, remedy, fixable, tuple(commands))
