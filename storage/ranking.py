@@ -46,7 +46,7 @@ _VOICE = 0.25
 #: Terms from which on a question is one: a message without any of them is found by what stands around it.
 _QUESTION = 3
 #: Share of the best message's worth that such a message must have.
-_WITHOUT = 0.5
+_WITHOUT = 0.4
 #: Words of a question that begins to be a message itself, and of one that is.
 _LONG, _LONGEST = 14, 28
 #: Messages in which what was said lately loses two thirds of its advantage.

@@ -18,6 +18,7 @@ from .describe import stamp
 from .desk import Desk
 from .folding import page_of
 from .fuzzy import repair
+from .manner import by_manner
 from .patterns import Find, Stopwatch, exactly, mentions, pattern
 from .query import Terms, looks_like_a_pattern, terms_of, unspaced
 from .results import POOL, Ranking, note_on, results
@@ -267,7 +268,8 @@ def _timely(desk: Desk, text: str, where: Filter) -> tuple[list[Hit], Terms, str
     """What the words find, and before it what is of a time that *text* names."""
     terms = terms_of(text)
     phrases = (*terms.phrases, *terms.pairs)
-    hits = verbatim(desk, _ranked(desk, terms.words, phrases, where), terms)
+    ranked = by_manner(desk, _ranked(desk, terms.words, phrases, where), text)
+    hits = verbatim(desk, ranked, terms)
     spans = spans_in(text, where.made or clock.time())
     if not hits or not spans or where.since is not None or where.until is not None:
         return hits, terms, ""
