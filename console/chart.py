@@ -153,7 +153,9 @@ def _present(here: Present, entries: Sequence[Entry]) -> dict[str, Any]:
     return {
         "tokens": here.tokens,
         "frame": here.frame.uid if here.frame else None,
-        "since": stamp(here.done.time) if here.done else None,
+        "since": stamp(here.since) if here.since is not None else None,
+        "seen": here.is_seen or not here.passes,
+        "parts": sorted(places[number] for number in here.parts if number in places),
         "from": places[behind[0].id] if behind else len(entries),
         "lifted": sorted(places[number] for number in lifted if number in places),
         "messages": len(here.behind),

@@ -1,7 +1,8 @@
-"""What a session's context holds now, as far as the store tells: the newest summary row, and what follows it.
+"""What a session's context holds now: the summary row of the host's last list, and what follows it.
 
-The host's list is the truth of it, and the store is not told which of them a host has dropped again. So
-this is what the list was at the last compaction, with what was said since and without what was withdrawn.
+The engine notes which row that is, and what the list shows in part (:mod:`lcm.dag.shown`). Where it has noted
+nothing (a conversation that was imported, or kept by an older version), and until a list tells what the host has
+made of a compaction, this is what the last compaction gave, with what was said since and without what was withdrawn.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ..dag.renderer import block, filler_row, render, summary_row
+from ..dag.shown import Shown, shown_on
 from ..dag.tokens import count_message, count_text
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node, Pass, Session
@@ -39,9 +41,9 @@ class Present:
     passes: tuple[Pass, ...]
     """Compactions of the conversation up to here, those of the sessions that it descends from included."""
     done: Pass | None
-    """The compaction whose summary row is shown; None: nothing is replaced."""
+    """The compaction whose summary row is shown, if there is one and it is known."""
     frame: Node | None
-    """What that row stands for."""
+    """What that row stands for; None: nothing is replaced."""
     blocks: tuple[Block, ...]
     head_tokens: int
     """Of the summary row beside its blocks: what it is, what can be asked for, and the row that may follow it."""
@@ -49,6 +51,17 @@ class Present:
     """The messages that are there, in the order of the list."""
     measured: int | None = None
     """Tokens of the list, by what the last compaction left and what was said since; None: that is not known."""
+    is_seen: bool = False
+    """Whether the host's last list showed it so; else it is what the last compaction gave, and no list since
+    tells whether the host has taken that over."""
+    parts: frozenset[int] = frozenset()
+    """Our numbers of the messages behind that are shown by head and tail."""
+
+    @property
+    def since(self) -> float | None:
+        """When the summary row was made."""
+        made = self.frame.time if self.frame else None
+        return self.done.time if self.done else made
 
     @property
     def whole(self) -> int:
@@ -66,33 +79,54 @@ def present(store: Store, session: Session) -> Present:
     """The context of *session*."""
     passes = passes_of(store, session)
     frames = {node.uid: node for node in store.nodes([done.frame for done in passes if done.frame])}
-    shown = next(
-        (done for done in reversed(passes) if done.frame in frames
-         and _stands(store, session.line, frames[done.frame])), None
-    )  # fmt: skip
-    frame = frames[shown.frame] if shown else None
-    first = frame.last_seq + 1 if frame and frame.line == session.line else 0
-    if frame and frame.line != session.line:
-        first = _end(store, session.line, frame) + 1
-    behind = [entry for entry in store.entries(session.line, first=first) if not entry.withdrawn]
-    if frame and frame.lifted:
-        behind = [*store.placed(session.line, frame.lifted), *behind]
-    blocks: tuple[Block, ...] = ()
-    head = 0
-    if frame:
-        blocks, head = _blocks(
-            store, frame, [frames[p.frame] for p in passes if p.frame in frames], passes
-        )
-    measured = _measured(store, session, passes)
-    return Present(tuple(passes), shown, frame, blocks, head, tuple(behind), measured)
+    noted = shown_on(store, session.line) or Shown(awaited=True)
+    given = [frames[done.frame] for done in reversed(passes) if done.frame in frames]
+    frame = _frame(store, session.line, noted, given)
+    behind = _behind(store, session.line, frame)
+    blocks, head = _blocks(store, frame, given[::-1], passes) if frame else ((), 0)
+    return Present(
+        passes=tuple(passes),
+        done=next((p for p in reversed(passes) if frame and p.frame == frame.uid), None),
+        frame=frame,
+        blocks=blocks,
+        head_tokens=head,
+        behind=tuple(behind),
+        measured=_measured(store, session, passes, frame),
+        is_seen=not noted.awaited,
+        parts=frozenset(noted.parts).intersection(entry.id for entry in behind),
+    )
 
 
-def _measured(store: Store, session: Session, passes: Sequence[Pass]) -> int | None:
-    """The list after the last compaction and what came behind it, unless something before that was taken back."""
+def _frame(store: Store, line: int, noted: Shown, given: Sequence[Node]) -> Node | None:
+    """What the summary row of the list stands for; *given*: those that compactions gave, newest first."""
+    if not noted.awaited and not noted.frame:
+        return None
+    found = [] if noted.awaited else store.nodes([noted.frame])
+    return next(iter(found), None) or next((e for e in given if _stands(store, line, e)), None)
+
+
+def _behind(store: Store, line: int, frame: Node | None) -> list[Entry]:
+    """The messages in the list behind the summary row."""
+    if frame is None:
+        first = 0
+    elif frame.line == line:
+        first = frame.last_seq + 1
+    else:
+        first = _end(store, line, frame) + 1
+    behind = [entry for entry in store.entries(line, first=first) if not entry.withdrawn]
+    return [*store.placed(line, frame.lifted), *behind] if frame and frame.lifted else behind
+
+
+def _measured(
+    store: Store, session: Session, passes: Sequence[Pass], frame: Node | None
+) -> int | None:
+    """The list after the last compaction and what came behind it, unless that or something before was taken back."""
     last = passes[-1] if passes else None
     end = last.detail.get("end") if last else None
     named = store.session(last.session) if last else None
     if last is None or type(end) is not int or named is None or named.line != session.line:
+        return None
+    if last.frame and (frame is None or frame.uid != last.frame):
         return None
     if any(not entry.returned for entry in store.withdrawn(session.line, last=end)):
         return None

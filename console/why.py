@@ -28,6 +28,8 @@ _IN_CHAT: Final = (8, 2)
 #: The part of a list from which it is said that results of tools are shown in part; below it is how one counts.
 _NOTABLE: Final = 0.02
 
+_UNSEEN: Final = "This is what the last compaction gave: no list of the host's has shown it yet."
+
 
 def gather(store: Store, session: Session) -> dict[str, Any]:
     """The rows of the context, and the compactions that led to it, oldest first."""
@@ -36,6 +38,7 @@ def gather(store: Store, session: Session) -> dict[str, Any]:
         "session": session.name,
         "tokens": here.tokens,
         "shortened": max(here.whole - here.tokens, 0),
+        "seen": here.is_seen or not here.passes,
         "rows": [*_summary(here), *_verbatim(store, here)],
         "compactions": _compactions(store, here.passes),
     }
@@ -43,7 +46,7 @@ def gather(store: Store, session: Session) -> dict[str, Any]:
 
 def _summary(here: Present) -> list[dict[str, Any]]:
     """The summary row, if there is one."""
-    if here.frame is None or here.done is None:
+    if here.frame is None:
         return []
     return [
         {
@@ -52,7 +55,7 @@ def _summary(here: Present) -> list[dict[str, Any]]:
             "turns": [here.frame.first_turn, here.frame.last_turn],
             "messages": here.frame.messages,
             "tokens": here.head_tokens + sum(each.tokens for each in here.blocks),
-            "since": stamp(here.done.time),
+            "since": stamp(here.since),
             "shows": [
                 {
                     **_of(each.node),
@@ -79,12 +82,12 @@ def _of(node: Node) -> dict[str, Any]:
 def _verbatim(store: Store, here: Present) -> list[dict[str, Any]]:
     said = read_whole(store, [(entry.id, 0) for entry in here.behind])
     return [
-        _row(entry, message.time if message else None)
+        _row(entry, message.time if message else None, entry.id in here.parts)
         for entry, message in zip(here.behind, said, strict=True)
     ]
 
 
-def _row(entry: Entry, time: float | None) -> dict[str, Any]:
+def _row(entry: Entry, time: float | None, in_part: bool) -> dict[str, Any]:
     return {
         "kind": "message",
         "uid": entry.uid,
@@ -92,6 +95,7 @@ def _row(entry: Entry, time: float | None) -> dict[str, Any]:
         "turn": entry.turn,
         "tokens": entry.tokens,
         "since": None if time is None else stamp(time),
+        "in_part": in_part,
     }
 
 
@@ -142,6 +146,8 @@ def view(data: Mapping[str, Any], *, newest: tuple[int, int] | None = None) -> l
         shown.append(
             Text(f"Results of tools are shown by head and tail: {left} less than these.", "dim")
         )
+    if not data["seen"]:
+        shown.append(Text(_UNSEEN, "dim"))
     done = data["compactions"]
     if not done:
         return [*shown, Text("Nothing was compacted yet: all of it is there word for word.")]
@@ -179,9 +185,8 @@ def _table(rows: Sequence[Mapping[str, Any]], most: int) -> Table:
         what = f"{many(left_out, 'message')} word for word; each of them with --all"
         table.add_row("…", what, f"{tokens:,}", "")
     for row in messages[left_out:]:
-        table.add_row(
-            *_cells(row, f"{flat(row['role'])}, {_turns([row['turn']] * 2)}, word for word")
-        )
+        how = "head and tail of it" if row["in_part"] else "word for word"
+        table.add_row(*_cells(row, f"{flat(row['role'])}, {_turns([row['turn']] * 2)}, {how}"))
     return table
 
 

@@ -28,6 +28,7 @@ from .erase import Cleaner, eraser
 from .identity import STUB
 from .messages import Row, is_system
 from .redact import Redact
+from .shown import Listing
 
 __all__ = ["Also", "Binding", "Bound", "IngestReport", "Ledger"]
 
@@ -71,6 +72,7 @@ class Ledger:
         """Index of the first row of the last list that was not as in the list before."""
         self._revision = -1
         """Revision of the line that the last list was bound to."""
+        self._listing = Listing()
 
     def ingest(self, rows: Sequence[Any], also: Also | None = None) -> IngestReport:
         """Store what is new in *rows*; *also* is written with it, if there is anything.
@@ -118,6 +120,17 @@ class Ledger:
             report = self.ingest(rows)
             return report, Binding(rows, list(self._memo.bound), list(self._memo.ends))
 
+    def await_list(self) -> None:
+        """A compaction was made of the last list: whether the host takes it over, its next one tells."""
+        with self._mutex:
+            shown = self._listing.write(self.store, self.session, self._frame(), awaited=True)
+            self._listing.written = shown
+
+    def _frame(self) -> str:
+        """Uid of the node of the last list's summary row; empty if it has none."""
+        place, _ = self._memo.lifted
+        return self._memo.bound[place].frame if place >= 0 else ""
+
     def last(self) -> tuple[Binding, tuple[int, int]]:
         """The last list, in rows that nobody changes; and what is the same for the same list on the same line."""
         with self._mutex:
@@ -131,7 +144,7 @@ class Ledger:
         ready = self._ready(rows, start)
         with self.store.writing():
             if self.store.revision(line) != self._revision:
-                start = 0
+                start, self._listing.written = 0, None
                 self._look_again(ready)
             self.bound_from = start
             self._forget(start)
@@ -146,9 +159,12 @@ class Ledger:
             messages = known + _messages(self._memo.bound[start:])
             if messages and (named != self._memo.named or (named and own is None)):
                 self.store.remember(self.session.name, _NAMED, self._memo.named)
+            self._listing.look(self.store, rows, self._memo.bound, start)
+            shown = self._listing.write(self.store, self.session, self._frame())
             if also is not None:
                 also(self.store, self.session.name)
             revision = self.store.revision(line)
+        self._listing.written = shown
         self._memo.end = run.end
         self._known = messages
         self._revision = revision
@@ -220,6 +236,7 @@ class Ledger:
         if memo.lifted[0] >= start:
             memo.lifted = (-1, ())
         memo.named = memo.named and start > 0
+        self._listing.cut(start)
         del self._seen[start:], memo.bound[start:], memo.ends[start:]
 
 

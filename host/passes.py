@@ -59,7 +59,9 @@ def compacted(
     # Where in the conversation it was: a page that draws it later has nothing else to tell by.
     where = {"end": max(binding.ends, default=0)}
     detail = {**done.detail, **where, "model_calls": totals_of(spent.spent())}
-    ledger.store.record_pass(replace(done, detail=detail))
+    with ledger.store.writing():
+        ledger.store.record_pass(replace(done, detail=detail))
+        ledger.await_list()
     tell(engine, events_of(ledger.session.name, outcome))
     return list(outcome.rows)
 
