@@ -8,94 +8,79 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from ..storage.protocol import Store
-from ..storage.records import Entry, Node, Pass, Session
+from ..storage.records import Node, Pass, Session, Totals
 from ..tools.describe import stamp
-from .present import Present, present, standing
+from .course import Courses
+from .present import Present, present
 
-__all__ = ["Known", "chart", "revision"]
-
-_COLUMNS: Final = ("uid", "role", "turn", "tokens", "withdrawn")
+__all__ = ["Known", "chart"]
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What who asks has already: so many messages, of this mark, at that revision."""
+    """What who asks has already: so many messages, of this mark, at that revision, and the summaries of a mark."""
 
     count: int = 0
     mark: str = ""
     revision: str = ""
+    over: str = ""
 
 
-def chart(store: Store, session: Session, known: Known | None = None) -> dict[str, Any]:
-    """What there is to draw; of what is *known* nothing but that it is still so. To be read in one snapshot."""
+def chart(
+    store: Store, session: Session, known: Known | None = None, courses: Courses | None = None
+) -> dict[str, Any]:
+    """What there is to draw; of what is *known* nothing but that it is still so. To be read in one snapshot.
+
+    *courses*: what was read before, where it is asked for again and again.
+    """
     known = known or Known()
-    now = revision(store, session)
+    totals = store.totals(session.line)
+    now = _revision(store, session, totals)
     if now == known.revision:
         return {"revision": now, "same": True}
-    entries = store.entries(session.line)
     here = present(store, session)
-    nodes = standing(store, session.line, here.frame)
-    spans = _spans(store, session.line, entries, list(nodes.values()))
-    start = known.count if known.count and known.mark == _mark(entries[: known.count]) else 0
+    course = (courses or Courses()).of(session.line)
+    course.look(store, totals, here.frame)
+    start = known.count if course.had(known.count, known.mark) else 0
+    shown = {each.node.uid: each.level for each in here.blocks}
+    nodes = [_node(course.nodes[uid], span, shown.get(uid)) for uid, span in course.spans.items()]
+    over = _over(nodes)
     return {
         "revision": now,
         "same": False,
         "session": session.name,
-        "count": len(entries),
-        "mark": _mark(entries),
+        "count": len(course),
+        "mark": course.mark,
         "start": start,
-        "messages": _messages(entries[start:]),
-        "nodes": [_node(node, spans[uid], here) for uid, node in nodes.items() if uid in spans],
-        "passes": _passes(store, session, here, entries),
-        "present": _present(here, entries),
+        "messages": course.messages(start),
+        "over": over,
+        "nodes": None if start and over == known.over else nodes,
+        "passes": _passes(store, session, here, course.seqs),
+        "present": _present(here, course.places),
     }
 
 
-def revision(store: Store, session: Session) -> str:
+def _revision(store: Store, session: Session, totals: Totals) -> str:
     """Changes whenever the chart of the session does."""
     family = [each.name for each in store.sessions() if each.line == session.line]
-    nodes = sum(store.totals(session.line).nodes.values())
+    nodes = sum(totals.nodes.values())
     return f"{session.name}/{store.revision(session.line)}/{nodes}/{len(store.passes(family))}"
 
 
-def _mark(entries: Sequence[Entry]) -> str:
-    """The same for the same entries as the chart shows them."""
-    said = "\n".join(f"{e.uid} {e.version} {e.withdrawn} {e.turn}" for e in entries)
+def _over(nodes: Sequence[Mapping[str, Any]]) -> str:
+    """The same for the same summaries as the chart shows them."""
+    said = "\n".join(
+        f"{node['uid']} {node['span']} {node['shown_at']} {node['topic']}" for node in nodes
+    )
     return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
-def _messages(entries: Sequence[Entry]) -> dict[str, list[Any]]:
-    return {
-        name: [int(v) if isinstance(v := getattr(entry, name), bool) else v for entry in entries]
-        for name in _COLUMNS
-    }
-
-
-def _spans(
-    store: Store, line: int, entries: Sequence[Entry], nodes: Sequence[Node]
-) -> dict[str, tuple[int, int]]:
-    """From which to which place in the row of messages each node reaches."""
-    seqs = [entry.seq for entry in entries]
-    places = {entry.id: place for place, entry in enumerate(entries)}
-    found: dict[str, tuple[int, int]] = {}
-    for node in nodes:
-        if node.line == line:
-            first, last = bisect_left(seqs, node.first_seq), bisect_left(seqs, node.last_seq)
-        else:
-            under = [places[n] for n, _ in store.stands_for(node.uid) if n in places]
-            first, last = (min(under), max(under)) if under else (1, 0)
-        if first <= last < len(entries):
-            found[node.uid] = (first, last)
-    return found
-
-
-def _node(node: Node, span: tuple[int, int], here: Present) -> dict[str, Any]:
-    shown = {each.node.uid: each.level for each in here.blocks}
+def _node(node: Node, span: tuple[int, int], shown_at: int | None) -> dict[str, Any]:
     return {
         "uid": node.uid,
         "depth": node.depth,
@@ -106,17 +91,16 @@ def _node(node: Node, span: tuple[int, int], here: Present) -> dict[str, Any]:
         "topic": node.topic,
         "degraded": bool(node.degraded),
         "made": stamp(node.time),
-        "shown_at": shown.get(node.uid),
+        "shown_at": shown_at,
         "sources": [source.node for source in node.sources if source.node],
     }
 
 
 def _passes(
-    store: Store, session: Session, here: Present, entries: Sequence[Entry]
+    store: Store, session: Session, here: Present, seqs: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Each compaction: how large the list was, and after how many messages it came."""
     frames = {node.uid: node for node in store.nodes([p.frame for p in here.passes if p.frame])}
-    seqs = [entry.seq for entry in entries]
     found: list[dict[str, Any]] = []
     at, rows = 0, 0
     for done in here.passes:
@@ -124,7 +108,7 @@ def _passes(
         at = _place(done, at + done.rows_before - rows, seqs)
         if frame is not None and frame.line == session.line:
             at = max(at, bisect_left(seqs, frame.last_seq) + 1)
-        at = min(max(at, 0), len(entries))
+        at = min(max(at, 0), len(seqs))
         rows = done.rows_after
         found.append(
             {
@@ -145,18 +129,17 @@ def _place(done: Pass, counted: int, seqs: Sequence[int]) -> int:
     return bisect_left(seqs, end + 1) if isinstance(end, int) and end > 0 else counted
 
 
-def _present(here: Present, entries: Sequence[Entry]) -> dict[str, Any]:
+def _present(here: Present, places: Mapping[int, int]) -> dict[str, Any]:
     """Which messages stand in the list word for word: places, and all from one on."""
     lifted = set(here.frame.lifted) if here.frame else set()
     behind = [entry for entry in here.behind if entry.id not in lifted]
-    places = {entry.id: place for place, entry in enumerate(entries)}
     return {
         "tokens": here.tokens,
         "frame": here.frame.uid if here.frame else None,
-        "since": stamp(here.since) if here.since is not None else None,
+        "since": here.since,
         "seen": here.is_seen or not here.passes,
         "parts": sorted(places[number] for number in here.parts if number in places),
-        "from": places[behind[0].id] if behind else len(entries),
+        "from": places[behind[0].id] if behind else len(places),
         "lifted": sorted(places[number] for number in lifted if number in places),
         "messages": len(here.behind),
     }

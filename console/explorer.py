@@ -18,6 +18,7 @@ from ..storage.records import Session
 from ..tools.answers import ToolError
 from . import pieces, search, sessions
 from .chart import Known, chart
+from .course import Courses
 from .present import standing
 from .verb import Progress, find_session, last_used
 
@@ -117,13 +118,17 @@ def _json(value: Any) -> str:
 # what it asks
 
 
-def answer(store: Store, name: str, asked: Mapping[str, str]) -> dict[str, Any]:
-    """The answer to a question of the page.
+def answer(
+    store: Store, name: str, asked: Mapping[str, str], courses: Courses | None = None
+) -> dict[str, Any]:
+    """The answer to a question of the page; *courses*: what earlier ones have read.
 
     Raises:
         ToolError: it is none, or cannot be answered.
         LookupError: there is no such session.
     """
+    if name == "chart":
+        return _chart(store, asked, courses)
     ask = ASKED.get(name)
     if ask is None:
         raise ToolError(f"Nothing answers to '{name[:40]}'.", "")
@@ -147,10 +152,13 @@ def _sessions(store: Store, _asked: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _chart(store: Store, asked: Mapping[str, str]) -> dict[str, Any]:
-    known = Known(_number(asked, "count"), asked.get("mark", ""), asked.get("revision", ""))
+def _chart(
+    store: Store, asked: Mapping[str, str], courses: Courses | None = None
+) -> dict[str, Any]:
+    marks = (asked.get(name, "") for name in ("mark", "revision", "over"))
+    known = Known(_number(asked, "count"), *marks)
     with store.archive().snapshot():
-        return chart(store, _session(store, asked), known)
+        return chart(store, _session(store, asked), known, courses)
 
 
 def _node(store: Store, asked: Mapping[str, str]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from ..dag.shown import Shown, shown_on
 from ..dag.tokens import count_message, count_text
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node, Pass, Session
+from ..tools.describe import stamp
 
 __all__ = ["Block", "Present", "passes_of", "present", "standing"]
 
@@ -58,10 +59,10 @@ class Present:
     """Our numbers of the messages behind that are shown by head and tail."""
 
     @property
-    def since(self) -> float | None:
-        """When the summary row was made."""
-        made = self.frame.time if self.frame else None
-        return self.done.time if self.done else made
+    def since(self) -> str | None:
+        """When the summary row was made, in words; None: there is none."""
+        made = self.done or self.frame
+        return stamp(made.time) if made and self.frame else None
 
     @property
     def whole(self) -> int:

@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, urlsplit
 from ..storage import open_store
 from ..storage.protocol import Store
 from . import explorer
+from .course import Courses
 from .explaining import explain
 
 __all__ = ["Reader", "Server"]
@@ -46,12 +47,13 @@ class Reader:
     def __init__(self, path: str) -> None:
         self._path, self._lock = path, Lock()
         self._store: Store | None = None
+        self._courses = Courses()
 
     def answer(self, name: str, asked: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
         """A status of HTTP, and what the page gets."""
         try:
             with self._lock:
-                return HTTPStatus.OK, explorer.answer(self._open(), name, asked)
+                return HTTPStatus.OK, explorer.answer(self._open(), name, asked, self._courses)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with the file, a person gets words
             what, hint = explain(error, self._path)
             return HTTPStatus.BAD_REQUEST, {"error": f"{what} {hint}".strip()}
@@ -67,7 +69,7 @@ class Reader:
         """Let go of the file."""
         if self._store is not None:
             self._store.close()
-            self._store = None
+            self._store, self._courses = None, Courses()
 
 
 class Server(ThreadingHTTPServer):

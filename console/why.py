@@ -55,7 +55,7 @@ def _summary(here: Present) -> list[dict[str, Any]]:
             "turns": [here.frame.first_turn, here.frame.last_turn],
             "messages": here.frame.messages,
             "tokens": here.head_tokens + sum(each.tokens for each in here.blocks),
-            "since": stamp(here.since),
+            "since": here.since,
             "shows": [
                 {
                     **_of(each.node),
@@ -82,12 +82,12 @@ def _of(node: Node) -> dict[str, Any]:
 def _verbatim(store: Store, here: Present) -> list[dict[str, Any]]:
     said = read_whole(store, [(entry.id, 0) for entry in here.behind])
     return [
-        _row(entry, message.time if message else None, entry.id in here.parts)
+        _row(entry, message.time if message else None, in_part=entry.id in here.parts)
         for entry, message in zip(here.behind, said, strict=True)
     ]
 
 
-def _row(entry: Entry, time: float | None, in_part: bool) -> dict[str, Any]:
+def _row(entry: Entry, time: float | None, *, in_part: bool) -> dict[str, Any]:
     return {
         "kind": "message",
         "uid": entry.uid,

@@ -21,6 +21,7 @@ import pytest
 from lcm.console import explorer
 from lcm.console.chart import Known, chart
 from lcm.console.cli import main
+from lcm.console.course import Courses
 from lcm.console.present import present
 from lcm.dag.ingest import Ledger
 from lcm.dag.tokens import count_messages
@@ -147,18 +148,19 @@ def test_a_chart_goes_on_where_it_was(tmp_path):
     compacted(tmp_path / "lcm.db")
     store = open_store(tmp_path / "lcm.db")
     ledger = Ledger(store, store.session("talk"))
-    first = chart(store, ledger.session)
+    courses = Courses()
+    first = chart(store, ledger.session, None, courses)
     known = Known(first["count"], first["mark"], first["revision"])
-    assert chart(store, ledger.session, known)["same"]
+    assert chart(store, ledger.session, known, courses)["same"]
     entries = store.entries(ledger.session.line)
     rows = [json.loads(m.body) for m in store.read([(entry.id, 0) for entry in entries])]
     ledger.ingest([*rows, {"role": "user", "content": "And one more."}])
-    second = chart(store, ledger.session, known)
+    second = chart(store, ledger.session, known, courses)
     assert (second["start"], second["count"]) == (first["count"], first["count"] + 1)
     assert len(second["messages"]["uid"]) == 1
     ledger.ingest(rows[:-2])
     known = Known(second["count"], second["mark"], second["revision"])
-    third = chart(store, ledger.session, known)
+    third = chart(store, ledger.session, known, courses)
     assert third["start"] == 0
     assert sum(third["messages"]["withdrawn"]) == 3
     store.close()

@@ -93,7 +93,11 @@ def test_an_older_list_that_came_back_is_what_is_shown(engine, here):
 def reading(number):
     """A turn in which a tool gives much."""
     name = f"c{number}"
-    call = {"id": name, "type": "function", "function": {"name": "read", "arguments": f"[{number}]"}}
+    call = {
+        "id": name,
+        "type": "function",
+        "function": {"name": "read", "arguments": f"[{number}]"},
+    }
     return [
         {"role": "user", "content": f"Read log {number}."},
         {"role": "assistant", "content": "", "tool_calls": [call]},

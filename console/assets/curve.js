@@ -4,7 +4,7 @@ const sizesOf = (chart) => {
   const { turn, tokens, withdrawn } = chart.messages;
   const xs = [], ys = [], marks = [];
   const passes = [...chart.passes];
-  let size = 0, start = 0;
+  let size = 0, start = 0, end = 0;
   const pass = () => {
     const done = passes.shift();
     const x = xs.length ? xs[xs.length - 1] : 0;
@@ -15,11 +15,12 @@ const sizesOf = (chart) => {
   };
   for (let n = 0; n < chart.count; n += 1) {
     while (passes.length && passes[0].at <= n) pass();
-    if (n && turn[n] !== turn[n - 1]) start = n;
-    let end = start;
-    while (end < chart.count && turn[end] === turn[n] && end - start < 400) end += 1;
+    if (n === end) {
+      start = n;
+      while (end < chart.count && turn[end] === turn[n]) end += 1;
+    }
     if (!withdrawn[n]) size += tokens[n];
-    xs.push(turn[n] + Math.min((n - start + 1) / (end - start), 1));
+    xs.push(turn[n] + (n - start + 1) / (end - start));
     ys.push(size);
   }
   while (passes.length) pass();

@@ -20,9 +20,14 @@ const lanesOf = (nodes) => {
   return lanes;
 };
 
+/* The colours of now, each asked for once: a picture uses them thousands of times. */
 const colours = () => {
   const style = getComputedStyle(document.documentElement);
-  return (name) => style.getPropertyValue(`--${name}`).trim();
+  const known = new Map();
+  return (name) => {
+    if (!known.has(name)) known.set(name, style.getPropertyValue(`--${name}`).trim());
+    return known.get(name);
+  };
 };
 
 /* The first of `sorted` whose span does not end before `index`; lanes hold no overlaps. */
@@ -40,7 +45,7 @@ class Graph {
     Object.assign(this, { canvas, scroll, length, choose, scale: 8, hits: new Set(), chosen: null, waits: false });
     this.pen = canvas.getContext('2d');
     this.colour = colours();
-    this.load({ count: 0, messages: { role: [], tokens: [], withdrawn: [] }, nodes: [], present: { from: 0, lifted: [] } });
+    this.load({ count: 0, messages: { role: [], tokens: [], withdrawn: [] }, nodes: [], present: { from: 0, lifted: [], parts: [] } });
     scroll.addEventListener('scroll', () => this.draw());
     new ResizeObserver(() => this.resize()).observe(scroll);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { this.colour = colours(); this.draw(); });
@@ -60,6 +65,7 @@ class Graph {
     this.colour = colours();
     this.lanes = lanesOf(chart.nodes);
     this.lifted = new Set(chart.present.lifted);
+    this.parts = new Set(chart.present.parts);
     this.most = Math.log2(1 + chart.messages.tokens.reduce((a, b) => Math.max(a, b), 1));
     this.resize();
     if (first && chart.count) this.whole(); else if (atEnd) this.scroll.scrollLeft = this.length.clientWidth;
@@ -168,19 +174,21 @@ class Graph {
     const ink = { user: this.colour('user'), assistant: this.colour('assistant'), tool: this.colour('tool') };
     const other = this.colour('other'), hit = this.colour('hit');
     for (let n = first - (first % step); n <= last; n += step) {
-      let most = 0, lit = false, found = false, kept = false;
+      let most = 0, lit = false, found = false, kept = false, whole = false;
       for (let k = n; k < Math.min(n + step, this.chart.count); k += 1) {
         most = Math.max(most, tokens[k]);
         lit = lit || this.isLit(k);
+        whole = whole || (this.isLit(k) && !this.parts.has(k));
         found = found || this.hits.has(uid[k]);
         kept = kept || !withdrawn[k];
       }
       const high = 4 + (BARS - TURNS - 22) * Math.log2(1 + most) / this.most;
       const x = n * this.scale - left;
-      this.pen.globalAlpha = lit ? 1 : kept ? 0.38 : 0.12;
+      this.pen.globalAlpha = whole ? 1 : kept ? 0.38 : 0.12;
       this.pen.fillStyle = ink[role[n]] || other;
       this.pen.fillRect(x, base - high, wide, high);
       this.pen.globalAlpha = 1;
+      if (lit && !whole) this.pen.fillRect(x, base - high * 0.3, wide, high * 0.3);
       if (found) {
         this.pen.fillStyle = hit;
         this.pen.fillRect(x - 1, base - high - 9, Math.max(wide + 2, 4), 7);
@@ -195,7 +203,9 @@ class Graph {
     const step = Math.max(Math.ceil(90 / this.scale), 1);
     this.pen.fillStyle = this.colour('dim');
     for (let n = Math.ceil(first / step) * step; n <= last; n += step) {
-      this.pen.fillText(`turn ${this.chart.messages.turn[n]}`, n * this.scale - left, this.height - TURNS / 2 + 1);
+      const said = `turn ${this.chart.messages.turn[n]}`;
+      const x = n * this.scale - left;
+      if (x + this.pen.measureText(said).width <= this.width) this.pen.fillText(said, x, this.height - TURNS / 2 + 1);
     }
   }
 

@@ -12,7 +12,7 @@ class Page {
     this.panel = new Panel($('detail'), this);
     $('mode').append(...origin.modes.map(([name, words]) => make('option', { value: name }, words)));
     $('legend').append(...[['lit', 'summary in the context'], ['unlit', 'other summary'], ['user', 'user'], ['assistant', 'assistant'],
-      ['tool', 'tool'], ['hit', 'found']].flatMap(([name, words]) => [make('b', { class: name }), words]), '. Pale: not in the context. ≈: extracted without a model.');
+      ['tool', 'tool'], ['hit', 'found']].flatMap(([name, words]) => [make('b', { class: name }), words]), '. Pale: not in the context; pale on top: by head and tail. ≈: extracted without a model.');
     this.listen();
   }
 
@@ -70,7 +70,7 @@ class Page {
     const { chart } = this;
     try {
       if (times % SELDOM === 0 && !document.hidden && document.activeElement !== $('sessions')) await this.listed();
-      const known = { count: chart.count, mark: chart.mark, revision: chart.revision };
+      const known = { count: chart.count, mark: chart.mark, revision: chart.revision, over: chart.over };
       const answer = document.hidden ? { same: true } : await this.origin.chart(chart.session, known);
       if (!answer.same && this.chart === chart) this.take(answer);
       this.lost = '';
@@ -80,6 +80,7 @@ class Page {
   }
 
   take(chart) {
+    chart.nodes = chart.nodes || this.chart.nodes;
     if (chart.start) {
       for (const [name, values] of Object.entries(this.chart.messages)) {
         chart.messages[name] = values.slice(0, chart.start).concat(chart.messages[name]);
@@ -105,6 +106,7 @@ class Page {
       ? `Tokens of the list as lcm counts them, without system prompt and tools. Dashed: ${count(passes.length, 'compaction')}, which took out `
         + `${count(saved, 'token')}; the last at ${passes[passes.length - 1].time}.`
       : 'Tokens of the list as lcm counts them, without system prompt and tools. Nothing was compacted yet.';
+    $('seen').textContent = present.seen ? '' : 'In the context: what the last compaction gave. No list of the host\'s has shown it yet.';
   }
 
   async choose(thing, open = true) {

@@ -16,7 +16,8 @@ const turnsOf = ([first, last]) => (first === last ? `turn ${first}` : `turns ${
 const sentence = (chart, graph, thing) => {
   if (thing.lane < 0) {
     const { role, turn, tokens, withdrawn } = chart.messages;
-    const where = withdrawn[thing.index] ? 'withdrawn' : graph.isLit(thing.index) ? 'in the context word for word' : 'replaced by a summary';
+    const how = graph.parts.has(thing.index) ? 'by head and tail' : 'word for word';
+    const where = withdrawn[thing.index] ? 'withdrawn' : graph.isLit(thing.index) ? `in the context ${how}` : 'replaced by a summary';
     return `Message ${thing.uid.slice(0, 8)}, ${role[thing.index]}, turn ${turn[thing.index]}, ${count(tokens[thing.index], 'token')}, ${where}`;
   }
   const shown = thing.shown_at === null ? 'not in the context' : `in the context, in ${thing.shown_at} tokens at the most`;

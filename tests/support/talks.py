@@ -73,9 +73,12 @@ def passed(store, ledger, rows):
     _, binding = ledger.bind(rows)
     request = PassRequest(Settings(), 6000, 4000, None, force=True, stamp=False)
     done = compact(store, ledger.session.line, binding, request)
+    if done.frame is None:
+        return rows
     counts = (done.before, done.after, len(rows), len(done.rows))
     detail = {"end": max(binding.ends)}
     store.record_pass(Pass(time.time(), ledger.session.name, *counts, done.frame.uid, detail))
+    ledger.await_list()
     return list(done.rows)
 
 
