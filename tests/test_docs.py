@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
+from xml.dom import minidom
 
 import pytest
 from lcm.console.cli import setup_parser
 from lcm.dag.settings import describe, load_settings
+from lcm.scripts.drawings import DRAWINGS
 from lcm.scripts.settings_doc import page, unread
 from lcm.tools.toolset import schemas
 
@@ -119,6 +121,70 @@ def test_links_lead_somewhere(path):
     """A link inside the repository names a file that is there."""
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=named_id)
+def test_pictures_are_described(path):
+    """A picture has words in its place, and lies beside the page."""
+    for words, source in re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", path.read_text(encoding="utf-8")):
+        assert len(words.split()) > 8, source
+        assert (path.parent / source).is_file()
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_drawings_are_what_their_script_draws(name):
+    """docs/pictures/*.svg are as scripts/run.py scripts.drawings makes them, for light and dark, and load nothing."""
+    text = (DOCS / "pictures" / name).read_text(encoding="utf-8")
+    assert text == DRAWINGS[name]().svg()
+    assert minidom.parseString(text).documentElement.tagName == "svg"  # noqa: S318 - ours
+    assert "prefers-color-scheme: dark" in text
+    assert re.findall(r"(?:href|src|url|@import)", text) == []
+    assert f"pictures/{name})" in (DOCS / "how-it-works.md").read_text(encoding="utf-8")
+
+
+def replayed():
+    """Of each data set of docs/benchmarks.md its rows, one a window, as cells."""
+    text = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    for name, part in re.findall(
+        r"^#### (\w+), .*?\n(.*?)(?=^####|^## )", text, re.MULTILINE | re.DOTALL
+    ):
+        rows = re.findall(r"^\| [\d,]+ \|.*\|$", part, re.MULTILINE)
+        yield name, [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def test_the_comparison_says_what_was_measured():
+    """The compressor's table is the sum of the replay's tables, and our figures are those of the last run."""
+    text = (DOCS / "comparison.md").read_text(encoding="utf-8")
+    sets = dict(replayed())
+    assert len(sets) == 6
+    for name, rows in sets.items():
+        (said,) = re.findall(rf"^\| {name} \|(.*)\|$", text, re.MULTILINE)
+        pairs = [[row[at].replace(",", "").split(" / ") for row in rows] for at in (3, 4)]
+        sums = [sum(int(pair[side]) for pair in column) for column in pairs for side in (0, 1)]
+        asked = sum(int(row[1].replace(",", "")) for row in rows)
+        cells = [f"{sums[0]:,} of {asked:,}", *(f"{each:,}" for each in sums[1:])]
+        assert [cell.strip() for cell in said.split("|")] == [
+            *cells,
+            " · ".join(r[-1] for r in rows),
+        ]
+    last = sections(DOCS / "benchmarks.md")["Last figures"]
+    for row in (
+        "bulk ingest of 10,000 messages",
+        "+2, list of 10,000",
+        "first compaction of 10,000, warm",
+    ):
+        (cells,) = re.findall(rf"^\| {re.escape(row)} \|(.*)\|$", last, re.MULTILINE)
+        ours = cells.split("|")[0].split()[0]
+        assert f"| {ours} |" in text, row
+
+
+def test_what_the_comparison_names_is_tested():
+    """Each test that it names is there."""
+    text = (DOCS / "comparison.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+\.py)::(\w+)`", text)
+    assert len(named) > 8
+    for file, name in named:
+        assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), name
 
 
 def test_every_decision_is_listed_and_numbered():
