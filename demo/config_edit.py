@@ -1,13 +1,17 @@
 """Print a Hermes config.yaml with the plugin switched on or off; runs in the Hermes's Python.
 
-ruamel.yaml comes with every Hermes, and keeps comments, quotes and order. Reads a JSON job on
-standard input: ``{"text", "action": "on" | "off", "before": {...}}``; prints JSON: ``{"text",
-"before", "remark"}``, where *before* is what "off" needs to put things back as they were, and
-*remark* the comment of the line ``engine``, if that line is changed.
+Only the lines concerned are edited, so that every other one stays as somebody has written it. What
+comes of it is read again; where that is not what it should be (a style that is not known here),
+ruamel.yaml writes the whole file: it comes with every Hermes, and keeps comments, quotes and order.
+
+Reads a JSON job on standard input: ``{"text", "action": "on" | "off", "before": {...}}``; prints JSON:
+``{"text", "before", "remark"}``, where *before* is what "off" needs to put things back as they were,
+and *remark* the comment of the line ``engine``, if that line is changed.
 """
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import re
@@ -16,6 +20,7 @@ from typing import Any
 
 from ruamel.yaml import YAML  # type: ignore[import-not-found]
 from ruamel.yaml.comments import CommentedMap  # type: ignore[import-not-found]
+from ruamel.yaml.error import YAMLError  # type: ignore[import-not-found]
 
 DEFAULT_ENGINE = "compressor"
 
@@ -58,6 +63,7 @@ def switch_on(config: Any) -> dict[str, Any]:
         "enabled": "lcm" in names(config.get("plugins") or {}, "enabled"),
         "disabled": "lcm" in names(config.get("plugins") or {}, "disabled"),
         "sections": [key for key in ("plugins", "context") if key in config],
+        "listed": "enabled" in (config.get("plugins") or {}),
     }
     plugins = section(config, "plugins")
     if "lcm" in names(plugins, "disabled"):
@@ -76,6 +82,8 @@ def switch_off(config: Any, before: dict[str, Any]) -> None:
     plugins = config.get("plugins") or {}
     if "lcm" in names(plugins, "enabled") and not before.get("enabled"):
         plugins["enabled"].remove("lcm")
+        if not plugins["enabled"] and not before.get("listed", True):
+            del plugins["enabled"]
     if before.get("disabled") and "lcm" not in names(plugins, "disabled"):
         plugins["disabled"].append("lcm")
     context = config.get("context") or {}
@@ -109,6 +117,195 @@ def written(yaml: YAML, config: Any, old: str) -> str:
     return out.getvalue()
 
 
+class Unfit(Exception):
+    """The place is written in a way that is not edited line by line."""
+
+
+class Page:
+    """The lines of a config, and where its entries stand."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = text.split("\n")
+        self.config = YAML().load(text) or CommentedMap()
+        if not isinstance(self.config, CommentedMap):
+            raise Unfit
+        nested = re.search(r"^( +)[^\s#-]", text, re.MULTILINE)
+        self.step = len(nested[1]) if nested else 2
+        self.dash = " " * reader(text).sequence_dash_offset
+
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    def list_of(self, section: str, key: str) -> Any:
+        return (self.config.get(section) or {}).get(key)
+
+    def add(self, section: str, key: str, name: str) -> None:
+        """One more name in a list, which is made if it is not there."""
+        names_there = self.list_of(section, key)
+        if not names_there and not _is_flow(names_there):
+            self.put(section, key, None, f"[{name}]", [f"{self.dash}- {name}"])
+        elif _is_flow(names_there):
+            line, first, last = self._brackets(names_there)
+            inside = self.lines[line][first:last].rstrip()
+            self._replace(line, first, last, f"{inside}, {name}" if inside else name)
+        else:
+            line, _ = names_there.lc.item(len(names_there) - 1)
+            dash = self.lines[line][: len(self.lines[line]) - len(self.lines[line].lstrip())]
+            self.lines.insert(line + 1, f"{dash}- {name}")
+
+    def take(self, section: str, key: str, name: str) -> None:
+        """One name less in a list, which stays, empty if need be."""
+        names_there = self.list_of(section, key)
+        at = names_there.index(name)
+        line, column = names_there.lc.item(at)
+        if not _is_flow(names_there):
+            del self.lines[line]
+            if len(names_there) == 1:
+                self._fill(self.config[section].lc.key(key)[0], key, "[]")
+            return
+        _, first, last = self._brackets(names_there)
+        if at + 1 < len(names_there):
+            self._replace(line, column, names_there.lc.item(at + 1)[1], "")
+        else:
+            kept = self.lines[line][first:column].rstrip().removesuffix(",")
+            self._replace(line, first, last, kept)
+
+    def put(
+        self, section: str, key: str, old: Any, value: str, below: list[str] | None = None
+    ) -> None:
+        """A value for a key; *below*: in place of it, lines under the key, where it is a new one."""
+        found = self.config.get(section)
+        if found is not None and key in found:
+            line, column = found.lc.value(key)
+            if old is None:
+                self._fill(found.lc.key(key)[0], key, value)
+            elif scalar := _SCALAR.match(self.lines[line], column):
+                self._replace(line, column, scalar.end(), value)
+            else:
+                raise Unfit
+            return
+        if _is_flow(found):
+            raise Unfit
+        margin = " " * (found.lc.key(next(iter(found)))[1] if found else self.step)
+        new = (
+            [f"{margin}{key}:", *(f"{margin}{each}" for each in below)]
+            if below
+            else [f"{margin}{key}: {value}"]
+        )
+        if section in self.config:
+            end = self._end_of(section) + 1
+            self.lines[end:end] = new
+        else:
+            while self.lines and not self.lines[-1]:
+                self.lines.pop()
+            self.lines += [f"{section}:", *new, ""]
+
+    def drop(self, section: str, key: str) -> None:
+        """No such key; the comment behind it stays."""
+        line, column = self.config[section].lc.key(key)
+        comment = re.search(r"\s(#.*)$", self.lines[line])
+        self.lines[line : line + 1] = [f"{' ' * column}{comment[1]}"] if comment else []
+
+    def drop_section(self, section: str) -> None:
+        """Nothing of a section but its comments."""
+        first, last = self.config.lc.key(section)[0], self._end_of(section)
+        kept = [each for each in self.lines[first : last + 1] if ONLY_COMMENTS.fullmatch(each)]
+        self.lines[first : last + 1] = kept
+
+    def _end_of(self, section: str) -> int:
+        """The last line of a section, comments and empty ones behind it left out."""
+        first = end = self.config.lc.key(section)[0]
+        for number in range(first + 1, len(self.lines)):
+            line = self.lines[number]
+            if line[:1] not in ("", " ", "#", "-"):
+                break
+            if not ONLY_COMMENTS.fullmatch(line):
+                end = number
+        return int(end)
+
+    def _fill(self, line: int, key: str, value: str) -> None:
+        """A value for a key that has none on its line."""
+        empty = re.match(rf"^(.*?\b{key}:)(\s*(?:#.*)?)$", self.lines[line])
+        if empty is None:
+            raise Unfit
+        self.lines[line] = f"{empty[1]} {value}{empty[2]}"
+
+    def _brackets(self, names_there: Any) -> tuple[int, int, int]:
+        """Where a list in brackets stands: its line, and its inside from column to column."""
+        line, column = names_there.lc.line, names_there.lc.col
+        found = re.compile(r"""\[((?:[^\]\['"#]|'[^']*'|"[^"]*")*)\]""").match(
+            self.lines[line], column
+        )
+        if found is None:
+            raise Unfit
+        return line, found.start(1), found.end(1)
+
+    def _replace(self, line: int, first: int, last: int, new: str) -> None:
+        self.lines[line] = self.lines[line][:first] + new + self.lines[line][last:]
+
+
+#: A value that stands on one line, by itself or in braces.
+_SCALAR = re.compile(
+    r"""'(?:[^']|'')*'|"(?:\\.|[^"\\])*"|[^\s#,}'"][^#,}]*?(?=\s+#|\s*[,}]|\s*$)"""
+)
+
+
+def _is_flow(value: Any) -> bool:
+    """Whether it stands in brackets or braces; what is empty can stand nowhere else."""
+    style = getattr(value, "fa", None)
+    return style is not None and bool(style.flow_style() or not value)
+
+
+def edited_lines(text: str, old: Any, new: Any) -> str:
+    """*text* with the entries of *new* in place of those of *old*, and all else as it is.
+
+    Raises:
+        Unfit: it is written in a way that is not edited line by line.
+    """
+    for key in ("disabled", "enabled"):
+        text = _with_list(text, key, _value(old, "plugins", key), _value(new, "plugins", key))
+    was, now = (_value(config, "context", "engine") for config in (old, new))
+    if was != now and now:
+        text = _with(text, "put", "context", "engine", was, now)
+    elif was != now:
+        text = _with(text, "drop", "context", "engine")
+    for section in ("plugins", "context"):
+        if section in old and section not in new:
+            text = _with(text, "drop_section", section)
+    if _plain(Page(text).config) != _plain(new):
+        raise Unfit
+    return text
+
+
+def _value(config: Any, section: str, key: str) -> Any:
+    return (config.get(section) or {}).get(key)
+
+
+def _with_list(text: str, key: str, had: Any, has: Any) -> str:
+    """With the name of the plugin in the list, or without it; without the list, if it is to be gone."""
+    before, after = ("lcm" in (names_there or []) for names_there in (had, has))
+    if before != after:
+        text = _with(text, "take" if before else "add", "plugins", key, "lcm")
+    return _with(text, "drop", "plugins", key) if had is not None and has is None else text
+
+
+def _with(text: str, change: str, *what: Any) -> str:
+    page = Page(text)
+    getattr(page, change)(*what)
+    return page.text()
+
+
+def _plain(value: Any) -> Any:
+    """The data alone; what is empty is nothing."""
+    if isinstance(value, dict):
+        return {
+            key: plain for key, each in value.items() if (plain := _plain(each)) is not None
+        } or None
+    if isinstance(value, list):
+        return [_plain(each) for each in value] or None
+    return value
+
+
 def main() -> None:
     """Edit the text of the job."""
     job = json.load(sys.stdin)
@@ -119,7 +316,7 @@ def main() -> None:
         before = job.get("before") or {}
         said = remark(config)
         engine = (config.get("context") or {}).get("engine")
-        old = json.dumps(config, default=str)
+        old = copy.deepcopy(config)
         if job["action"] == "on":
             before = switch_on(config)
         else:
@@ -128,8 +325,11 @@ def main() -> None:
         json.dump({"error": f"{type(error).__name__}: {error}"}, sys.stdout)
         return
     text = job["text"]
-    if json.dumps(config, default=str) != old:
-        text = written(yaml, config, text)
+    if json.dumps(config, default=str) != json.dumps(old, default=str):
+        try:
+            text = edited_lines(text, old, config)
+        except (Unfit, YAMLError, LookupError, TypeError, ValueError, AttributeError):
+            text = written(yaml, config, text)
     if (config.get("context") or {}).get("engine") == engine:
         said = ""
     json.dump({"text": text, "before": before, "remark": said}, sys.stdout)

@@ -25,7 +25,7 @@ from .environment import Trouble, install, installer, python_of_hermes, requirem
 from .terminal import Terminal
 
 #: Remembers, beside the plugin, what the config said before: "engine", "enabled", "disabled",
-#: "sections" (config_edit.py), "backup" (the name of the copy that was kept, null if there was no
+#: "sections", "listed" (config_edit.py), "backup" (the name of the copy that was kept, null if there was no
 #: config) and "wrote" (the SHA-256 of the config that was written).
 RECORD = "installed.json"
 

@@ -29,7 +29,37 @@ display:
   language: en
 """
 
+#: Written as no program writes it.
+OWN_STYLE = """\
+model:
+    provider: custom   # by four
+    also:
+        - a
+        -   b
+
+plugins:
+    enabled:
+        - weather    # and so far
+        - "night"
+    # behind it
+    isolation: none
+context:
+    memory_trim: true
+display:
+        odd: 1
+        even: [1,2,   3]
+"""
+
+#: Lists in brackets on one line.
+IN_BRACKETS = """\
+plugins:
+  enabled: [weather, 'night']  # [mine]
+context: {memory_trim: true}
+"""
+
 HOMES = {
+    "own-style": OWN_STYLE,
+    "in-brackets": IN_BRACKETS,
     "cared-for": CARED_FOR,
     "no-config": None,
     "empty": "",
@@ -251,6 +281,28 @@ def test_only_the_lines_that_must_change_do(quickstart, tmp_path):
     now = (tmp_path / "config.yaml").read_text().splitlines()
     gone = [line for line in CARED_FOR.splitlines() if line not in now]
     assert gone == ["  disabled:"]  # it is an empty list now
+
+
+@pytest.mark.parametrize(
+    ("text", "added"),
+    [
+        (OWN_STYLE, ["        - lcm", "    engine: lcm"]),
+        ("plugins:\n    # none yet\n    isolation: none\n", None),
+        ("a: {b: [1,2]}   # no section of ours", None),
+    ],
+)
+def test_a_style_of_ones_own_stays(quickstart, tmp_path, text, added):
+    """Lines are added to a file that is written in another style, none is changed; and are taken out of a newer one."""
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    quickstart("--into", tmp_path, "--yes")
+    now = path.read_text().splitlines()
+    assert [line for line in text.splitlines() if line not in now] == []
+    assert added is None or [line for line in now if line not in text.splitlines()] == added
+    with path.open("a") as config:
+        config.write("# later\nadded:   [3,4]\n")
+    quickstart("--out-of", tmp_path, "--yes")
+    assert path.read_text() == text.rstrip("\n") + "\n# later\nadded:   [3,4]\n"
 
 
 def test_without_a_yes_nothing_happens(quickstart, tmp_path):
