@@ -14,6 +14,7 @@ import logging
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from .canon import decode
 from .errors import StoreError, StoreIndexBroken
@@ -28,6 +29,7 @@ __all__ = [
     "add_messages",
     "add_nodes",
     "check",
+    "count",
     "mark",
     "next_texts",
     "node_text",
@@ -261,6 +263,19 @@ def _drop(sql: sqlite3.Connection, name: str) -> None:
         sql.execute("PRAGMA writable_schema = RESET")  # reads the schema anew
     for part in ("data", "idx", "content", "docsize", "config"):
         sql.execute(f"DROP TABLE IF EXISTS {name}_{part}")
+
+
+def count(sql: sqlite3.Connection, where: Filter) -> int:
+    """How many messages *where* lets pass."""
+    if where.lines is None or where.turns is not None:
+        clause, values = condition(where)
+    else:  # the places of a few lines are read sooner than every message is looked up among them
+        clause, values = condition(replace(where, lines=None))
+        marks = ",".join("?" * len(where.lines))
+        clause = f" AND m.id IN (SELECT message FROM entries WHERE line IN ({marks})){clause}"
+        values = [*where.lines, *values]
+    query = f"SELECT count(*) FROM messages m WHERE true{clause}"
+    return int(sql.execute(query, values).fetchone()[0])
 
 
 def next_texts(

@@ -21,7 +21,7 @@ from .memory_archive import MemoryArchive
 from .memory_forget import MemoryEraser
 from .memory_graph import MemoryGraph
 from .memory_rows import Kept, Line
-from .memory_search import search
+from .memory_search import admits, search
 from .mutex import mutex
 from .ranking import ranked, words_of
 from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
@@ -297,7 +297,7 @@ class MemoryStore(MemoryGraph):
     ) -> list[Hit]:
         kept = self._messages
         around = self.texts(Filter(where.lines, without=where.without, last=where.last))
-        passing = {n for n in kept if self._passes_filter(n, kept[n], where)}
+        passing = {n for n in kept if self._admits(n, kept[n], where)}
         placed = [
             [line.places[seq][0] for seq in sorted(line.places)] for line in self._lines.values()
         ]
@@ -318,21 +318,15 @@ class MemoryStore(MemoryGraph):
     def texts(self, where: Filter) -> Iterator[tuple[int, int, str]]:
         for number in sorted(self._messages, reverse=True):
             kept = self._messages[number]
-            if self._passes_filter(number, kept, where):
+            if self._admits(number, kept, where):
                 for version in range(len(kept.drafts), 0, -1):
                     yield number, version, searchable(decode(kept.drafts[version - 1].body))
 
-    def _passes_filter(self, number: int, kept: Kept, where: Filter) -> bool:
-        return (
-            self._is_placed(number, where)
-            and (not where.roles or kept.drafts[0].role in where.roles)
-            and (not where.tool or where.tool in kept.drafts[-1].tool.split(" "))
-            and kept.drafts[-1].tool not in where.without_tools
-            and number not in where.without
-            and (where.last is None or number <= where.last)
-            and (where.since is None or kept.time >= where.since)
-            and (where.until is None or kept.time <= where.until)
-        )
+    def count(self, where: Filter) -> int:
+        return sum(self._admits(number, kept, where) for number, kept in self._messages.items())
+
+    def _admits(self, number: int, kept: Kept, where: Filter) -> bool:
+        return self._is_placed(number, where) and admits(where, number, kept)
 
     def _is_placed(self, number: int, where: Filter) -> bool:
         if where.lines is None and where.turns is None:

@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 
 from .memory_rows import Kept
 from .ranking import Row, bag_of, kind_of, ranked, relevant, scores, terms_in
-from .records import Hit
+from .records import Filter, Hit
 
-__all__ = ["search"]
+__all__ = ["admits", "search"]
 
 
 def search(
@@ -50,3 +50,16 @@ def search(
 
 def _row(number: int, kept: Kept, passes: bool) -> Row:  # noqa: FBT001
     return Row(number, kept.drafts[0].role, kept.drafts[-1].tokens, passes)
+
+
+def admits(where: Filter, number: int, kept: Kept) -> bool:
+    """Whether *where* lets the message pass, wherever it stands."""
+    return (
+        (not where.roles or kept.drafts[0].role in where.roles)
+        and (not where.tool or where.tool in kept.drafts[-1].tool.split(" "))
+        and kept.drafts[-1].tool not in where.without_tools
+        and number not in where.without
+        and (where.last is None or number <= where.last)
+        and (where.since is None or kept.time >= where.since)
+        and (where.until is None or kept.time <= where.until)
+    )

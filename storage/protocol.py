@@ -176,6 +176,9 @@ class Store(Protocol):
     def texts(self, where: Filter) -> Iterator[tuple[int, int, str]]:
         """(message, version, searchable text) of each version, newest message first."""
 
+    def count(self, where: Filter) -> int:
+        """How many messages *where* lets pass."""
+
     def newest(self) -> int:
         """Our number of the message that was stored last; 0 if there is none."""
 

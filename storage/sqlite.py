@@ -309,6 +309,10 @@ class SqliteStore:
             yield from batch
             before = batch[-1][0]
 
+    def count(self, where: Filter) -> int:
+        with self._connection.reading() as sql:
+            return fts.count(sql, where)
+
     def newest(self) -> int:
         with self._connection.reading() as sql:
             return log_tables.next_number(sql) - 1

@@ -308,6 +308,12 @@ def test_filters_come_before_the_limit(store):
         for hit in store.search(["zebra"], [], Filter(lines=(line,), since=2, until=3), 50)
     }
     assert [last] == [number for number, _, _ in store.texts(Filter(tool="read_file"))]
+    counted = [
+        store.count(Filter((line,), **where))
+        for where in ({}, {"roles": ("user",)}, {"since": 2, "until": 3}, {"without": (last,)})
+    ]
+    assert [6, 5, 2, 5] == counted
+    assert [7, 0] == [store.count(Filter()), store.count(Filter(()))]
 
 
 def test_turns_are_those_of_the_lines(store):
@@ -321,6 +327,7 @@ def test_turns_are_those_of_the_lines(store):
         hits = store.search(["zebra"], [], Filter(**where), 9)
         read = {number for number, _, _ in store.texts(Filter(**where))}
         assert read == {hit.message for hit in hits}
+        assert len(read) == store.count(Filter(**where))
         return read
 
     assert set(ids[:2]) == found(turns=(1, 2), lines=(one,))

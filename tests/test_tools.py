@@ -303,8 +303,11 @@ def test_an_answer_keeps_its_budget_and_its_results(desk):
 def test_nothing_found_says_how_much_was_searched(desk):
     """SRCH-03: never a plain empty list."""
     note = ask(desk, "lcm_grep", query="xyzzyqqq")["note"]
-    assert "90 messages" in note
+    assert "90 messages in this session in" in note
     assert "nothing found" in note
+    narrow = ask(desk, "lcm_grep", query="xyzzyqqq", role="tool")["note"]
+    assert "Searched 1 messages in this session that the filters let through" in narrow
+    assert "fewer filters" in narrow
 
 
 def test_scope_is_the_session_unless_all_is_asked_for(desk):

@@ -8,23 +8,24 @@ import time as clock
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain
 from typing import Any
 
 from ..storage.errors import StoreIndexBroken
 from ..storage.records import Filter, Hit
 from .answers import ToolError
-from .describe import stamp
 from .desk import Desk
 from .folding import page_of
 from .fuzzy import repair
 from .manner import by_manner
+from .moments import of_that_time
 from .patterns import Find, Stopwatch, exactly, mentions, pattern
 from .query import Terms, looks_like_a_pattern, terms_of, unspaced
 from .results import POOL, Ranking, note_on, results
 from .turns import LAST_TURN, in_order, turn_of
 from .verbatim import spellings, verbatim
-from .when import moment, spans_in
+from .when import moment
 
 __all__ = ["MODES", "OWN_TOOLS", "grep", "ranking_of"]
 
@@ -49,9 +50,6 @@ _LEAST_RESULT = 400
 _ALWAYS = 10
 _AS_WORDS = "Its words were searched for; mode 'regex' reads it as a pattern."
 _CURSOR = re.compile(r"(\d{1,9}):(\d{1,18}):(\d{1,18}):(\d{1,12}(?:\.\d{1,6})?)")
-#: By how much a message counts more that is of a time which the question names.
-_OF_THAT_TIME = 2.0
-_MOST_TIMES = 3
 _DATE = re.compile(r"\d{4}-?\d\d-?\d\d\Z")
 
 
@@ -265,29 +263,13 @@ def _auto(desk: Desk, text: str, where: Filter) -> Ranking:
 
 
 def _timely(desk: Desk, text: str, where: Filter) -> tuple[list[Hit], Terms, str]:
-    """What the words find, and before it what is of a time that *text* names."""
+    """What the words find, weighed by how it is said, by the names in it, and by the times that *text* names."""
     terms = terms_of(text)
-    phrases = (*terms.phrases, *terms.pairs)
-    ranked = by_manner(desk, _ranked(desk, terms.words, phrases, where), text)
-    hits = verbatim(desk, ranked, terms)
-    spans = spans_in(text, where.made or clock.time())
-    if not hits or not spans or where.since is not None or where.until is not None:
-        return hits, terms, ""
-    then = {
-        hit.message
-        for span in spans[:_MOST_TIMES]
-        for hit in _ranked(
-            desk, terms.words, phrases, replace(where, since=span.first, until=span.last)
-        )
-    }
-    if not then:
-        return hits, terms, ""
-    told = [
-        replace(hit, score=hit.score * _OF_THAT_TIME) if hit.message in then else hit
-        for hit in hits
-    ]
-    named = ", ".join(f"{span.text} ({stamp(span.first)[:10]})" for span in spans[:_MOST_TIMES])
-    return sorted(told, key=lambda hit: -hit.score), terms, f"Taken for a time: {named}."
+    hits = _ranked(desk, terms.words, (*terms.phrases, *terms.pairs), where)
+    hits = verbatim(desk, by_manner(desk, hits, text), terms)
+    asked = where, where.made or clock.time()
+    hits, note = of_that_time(desk, hits, text, asked, partial(_ranked, desk))
+    return hits, terms, note
 
 
 def _ranked(desk: Desk, words: Sequence[str], phrases: Sequence[str], where: Filter) -> list[Hit]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..dag.tokens import count_text
@@ -113,11 +113,13 @@ def note_on(desk: Desk, ranking: Ranking, hits: Sequence[Hit], where: Filter) ->
     notes = [ranking.note] if ranking.note else []
     if not hits:
         reach = "in this session" if where.lines is not None else "in all sessions"
-        count = desk.store.totals(desk.session.line if where.lines is not None else None).messages
+        reach += " that the filters let through" if where.is_narrow else ""
+        count = desk.store.count(replace(where, without=()))
         mode = ranking.tried or ranking.mode
         more = ["other words"]
         more += ["mode 'exact' for a part of a word"] if mode != "exact" else []
         more += ["scope 'all'"] if where.lines is not None else []
+        more += ["fewer filters"] if where.is_narrow else []
         advice = " or ".join(filter(None, [", ".join(more[:-1]), more[-1]]))
         notes.append(
             f"Searched {count} messages {reach} in mode {mode}: nothing found. Try {advice}."
