@@ -9,13 +9,13 @@ together are looked at closely, common words included. ``storage.ranking`` says 
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 
-from .fts_places import passing, ranked
-from .fts_terms import NUMBERS, Found, Numbers, Scope, condition, expression
+from .fts_places import ranked
+from .fts_rows import passing
+from .fts_terms import NUMBERS, Found, Numbers, Scope, condition, expression, listed
 from .migrations import TOKENS
 from .records import Filter, Hit
 from .uids import unpack_uid
@@ -115,38 +115,33 @@ def _stems(sql: sqlite3.Connection, texts: Sequence[str]) -> dict[str, str]:
 def _numbers(sql: sqlite3.Connection, terms: Sequence[Found], scope: Scope) -> Numbers:
     """Which messages hold each term and how often, the rare ones first, until it is enough."""
     left = _MOST
-    numbers: Numbers = {}
+    numbers: dict[Found, list[int]] = {}
     for term in terms:
-        numbers[term] = Counter()
+        numbers[term] = []
         if term.holders and term.holders <= left:
             numbers[term] = _all_numbers(sql, term, scope)
         elif term.holders and left == _MOST:  # no rarer one: the newest
             newest = f"{NUMBERS} ORDER BY rowid DESC LIMIT {left}"
-            rows = sql.execute(newest, [term.text, scope.low, scope.high])
-            numbers[term] = Counter(chain.from_iterable(rows))
+            numbers[term] = sorted(listed(sql, newest, [term.text, scope.low, scope.high]))
         left -= min(term.holders, left)
     return numbers if scope.members is None else _among(numbers, scope.members)
 
 
 def _among(numbers: Numbers, members: AbstractSet[int]) -> Numbers:
     return {
-        term: Counter({number: counts[number] for number in counts.keys() & members})
-        for term, counts in numbers.items()
+        term: [number for number in holding if number in members]
+        for term, holding in numbers.items()
     }
 
 
-def _all_numbers(sql: sqlite3.Connection, term: Found, scope: Scope) -> Counter[int]:
+def _all_numbers(sql: sqlite3.Connection, term: Found, scope: Scope) -> list[int]:
     if term.stem and _is_wide(sql, term, scope):
         sql.execute(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.held USING fts5vocab(main, message_index, instance)"
         )
-        rows = sql.execute(
-            "SELECT doc FROM temp.held WHERE term = ? AND doc BETWEEN ? AND ?",
-            [term.stem, scope.low, scope.high],
-        )
-    else:
-        rows = sql.execute(NUMBERS, [term.text, scope.low, scope.high])
-    return Counter(chain.from_iterable(rows))
+        held = "SELECT doc AS number FROM temp.held WHERE term = ? AND doc BETWEEN ? AND ?"
+        return listed(sql, held, [term.stem, scope.low, scope.high])
+    return listed(sql, NUMBERS, [term.text, scope.low, scope.high])
 
 
 def _is_wide(sql: sqlite3.Connection, term: Found, scope: Scope) -> bool:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections import Counter
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from .records import Filter
 from .text import indexable
 
-__all__ = ["NUMBERS", "Found", "Numbers", "Scope", "condition", "expression"]
+__all__ = ["NUMBERS", "Found", "Numbers", "Scope", "condition", "expression", "inside", "listed"]
 
-NUMBERS = "SELECT rowid FROM message_index WHERE message_index MATCH ? AND rowid BETWEEN ? AND ?"
+NUMBERS = "SELECT rowid AS number FROM message_index WHERE message_index MATCH ? AND rowid BETWEEN ? AND ?"
 """The messages that hold a term, from one number to another."""
 _TOKEN = re.compile(r"\w")
 
@@ -44,8 +46,16 @@ class Found(NamedTuple):
     """Messages of the scope that hold it."""
 
 
-Numbers = dict[Found, Counter[int]]
-"""How often each term stands in which message."""
+Numbers = Mapping[Found, Sequence[int]]
+"""Which messages hold each term, ascending; one number for each time that it stands there, as far as that is known."""
+
+
+def listed(sql: sqlite3.Connection, query: str, values: Sequence[object]) -> list[int]:
+    """What *query* finds, which calls it ``number``: handed over as one text, in half the time that rows take."""
+    together = f"SELECT group_concat(number) FROM ({query})"
+    (text,) = sql.execute(together, values).fetchone()
+    numbers: list[int] = json.loads(f"[{text or ''}]")
+    return numbers
 
 
 def expression(terms: Sequence[str]) -> str:
@@ -81,6 +91,11 @@ def condition(where: Filter) -> tuple[str, list[object]]:
             parts.append(part)
             values.append(limit)
     return "".join(f" AND {part}" for part in parts), values
+
+
+def inside(where: Filter) -> Filter:
+    """*where*, for messages of which it is known that they are on its lines."""
+    return where if where.turns is not None else replace(where, lines=None)
 
 
 def _placed(where: Filter) -> tuple[str, list[object]]:

@@ -11,8 +11,8 @@ from .desk import Desk
 
 __all__ = ["Page", "page_of"]
 
-#: Messages that are read at a time, at the least, where the page is full and what follows may be repeats.
-_LOOKED = 4
+#: Words by which most messages differ: only those that begin with the same ones are compared as a whole.
+_OPENING = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,33 +34,48 @@ def page_of(desk: Desk, hits: Sequence[Hit], start: int, count: int, *, folds: b
         end = start + count
         shown = list(hits[start:end])
         return Page(shown, end if end < len(hits) else None, _read(desk, shown))
-    first: dict[tuple[str, str], int] = {}
+    heard = _Heard()
     shown = []
     read: dict[int, tuple[Message, str]] = {}
     repeats: dict[int, int] = {}
-    at = 0
+    at, ahead = 0, 1
     while at < len(hits):
-        batch = hits[at : at + max(start + count - at, _LOOKED)]
+        batch = hits[at : at + max(start + count - at, count - len(shown), ahead)]
         texts = _read(desk, batch)
         for place, hit in enumerate(batch, at):
             number = hit.message or 0
-            same = _said(*texts[number]) if number in texts else None
-            if same is not None and first.setdefault(same, number) != number:
-                repeats[first[same]] = repeats.get(first[same], 0) + 1
+            first = heard.first(number, *texts[number]) if number in texts else number
+            if first != number:
+                repeats[first] = repeats.get(first, 0) + 1
             elif len(shown) == count:
                 return Page(shown, place, read, repeats)
             elif place >= start:
                 shown.append(hit)
                 read |= {number: texts[number]} if number in texts else {}
+        if at >= start + count:
+            ahead *= 2
         at += len(batch)
     return Page(shown, None, read, repeats)
+
+
+class _Heard:
+    """Who said what, white space aside, as far as was looked."""
+
+    def __init__(self) -> None:
+        self._by_opening: dict[tuple[str, ...], list[tuple[int, str]]] = {}
+
+    def first(self, number: int, message: Message, text: str) -> int:
+        """The number of the first message that says the same; *number*, if it is this one."""
+        opening = (message.role, *text.split(None, _OPENING)[:_OPENING])
+        alike = self._by_opening.setdefault(opening, [])
+        words = text.split() if alike else []
+        for other, said in alike:
+            if said.split() == words:
+                return other
+        alike.append((number, text))
+        return number
 
 
 def _read(desk: Desk, hits: Sequence[Hit]) -> dict[int, tuple[Message, str]]:
     pairs = [(hit.message, hit.version) for hit in hits if hit.message is not None]
     return {message.id: (message, searchable(row)) for message, row in desk.rows(pairs)}
-
-
-def _said(message: Message, text: str) -> tuple[str, str]:
-    """Who says what, white space aside."""
-    return message.role, " ".join(text.split())
