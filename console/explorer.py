@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..storage.protocol import Store
+from ..storage.ranking import FIGURES
 from ..storage.records import Session
 from ..tools.answers import ToolError
+from ..tools.grep import NODE_WEIGHT, OWN_TOOLS
+from ..tools.query import STOP
 from . import pieces, search, sessions
 from .chart import Known, chart
 from .course import Courses
@@ -29,6 +32,7 @@ _STYLES: Final = ("vendor/uplot.css", "explorer.css")
 _SCRIPTS: Final = (
     "vendor/uplot.js",
     "origin.js",
+    "words.js",
     "find.js",
     "graph.js",
     "curve.js",
@@ -94,6 +98,7 @@ def _data(
     store: Store, session: Session, drawn: Mapping[str, Any], progress: Progress
 ) -> Iterator[str]:
     yield _block("chart", drawn)
+    yield _block("rule", _rule())
     nodes = list(standing(store, session.line, None).values())
     known = {node.uid for node in nodes}
     missing = [each["uid"] for each in drawn["nodes"] if each["uid"] not in known]
@@ -103,6 +108,11 @@ def _data(
         yield _block(f"messages-{number}", pieces.versions(store, part))
         done += len(part)
         progress("messages", done, drawn["count"])
+
+
+def _rule() -> dict[str, Any]:
+    """How a file ranks what it finds: by the figures of the agent's own search."""
+    return {**FIGURES, "node": NODE_WEIGHT, "own": OWN_TOOLS, "stop": sorted(STOP)}
 
 
 def _block(name: str, value: Any) -> str:

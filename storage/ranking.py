@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from .text import MARKS, indexable
 
 __all__ = [
+    "FIGURES",
     "REACH",
     "Kind",
     "Row",
@@ -51,6 +52,11 @@ _WITHOUT = 0.4
 _LONG, _LONGEST = 14, 28
 #: Messages in which what was said lately loses two thirds of its advantage.
 _LATELY = 120
+FIGURES: Mapping[str, Any] = {
+    "saturation": _SATURATION, "by_length": _BY_LENGTH, "times": _TIMES, "near": _NEAR, "voice": _VOICE,
+    "question": _QUESTION, "without": _WITHOUT, "long": _LONG, "longest": _LONGEST, "lately": _LATELY,
+}  # fmt: skip
+"""The same by name, for a page that ranks without us."""
 
 
 class Row(NamedTuple):

@@ -27,7 +27,7 @@ from .turns import LAST_TURN, in_order, turn_of
 from .verbatim import spellings, verbatim
 from .when import moment
 
-__all__ = ["MODES", "OWN_TOOLS", "grep", "ranking_of"]
+__all__ = ["MODES", "NODE_WEIGHT", "OWN_TOOLS", "grep", "ranking_of"]
 
 MODES = ("auto", "exact", "regex", "fuzzy")
 #: Characters of a query that an answer repeats.
@@ -43,7 +43,7 @@ OWN_TOOLS = (
     "retrieve_conversation_history",
 )
 #: A summary says in few words what its messages say in many, so its score runs higher.
-_NODE_WEIGHT = 0.5
+NODE_WEIGHT = 0.5
 #: Characters of a page that a result takes at the least.
 _LEAST_RESULT = 400
 #: Results that there is room for in any window.
@@ -286,7 +286,7 @@ def _ranked(desk: Desk, words: Sequence[str], phrases: Sequence[str], where: Fil
         nodes = _asked_for(
             desk.store.search_nodes, words, phrases, Filter(lines=lines, made=where.made), 10
         )
-        hits += [Hit(hit.score * _NODE_WEIGHT, node=hit.node) for hit in nodes]
+        hits += [Hit(hit.score * NODE_WEIGHT, node=hit.node) for hit in nodes]
     return sorted(hits, key=lambda hit: -hit.score)
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from ..storage.text import MARKS, UNSPACED, parts_of
 
-__all__ = ["Terms", "looks_like_a_pattern", "pairs_of", "terms_of", "unspaced"]
+__all__ = ["STOP", "Terms", "looks_like_a_pattern", "pairs_of", "terms_of", "unspaced"]
 
 _PHRASE = re.compile(r'"([^"]{2,})"')
 _WORD = re.compile(rf"[\w{MARKS}][\w{MARKS}.\-/:@+#]*[\w{MARKS}]|\w")
@@ -26,7 +26,7 @@ _MARKED = re.compile(r"[./:@+#\d]")
 _PATTERN = re.compile(r"\.[*+]|\\[wWdDsSbB]|[\w)]\|[\w(]|\[[^\]\s]+\][*+{]|\(\?[:=!<]")
 
 #: Words of a question that say nothing about its answer.
-_STOP = frozenset(
+STOP = frozenset(
     [
         "a",
         "about",
@@ -214,16 +214,16 @@ def terms_of(question: str) -> Terms:
             if len(parts) > 1:
                 phrases.append(piece)
             words += parts
-    telling = [word for word in words if word not in _STOP] or words
+    telling = [word for word in words if word not in STOP] or words
     spaced = [("" if unspaced([word]) else word) for word in words]
-    pairs = [f"{a} {b}" for a, b in pairwise(spaced) if a and b and _STOP.isdisjoint((a, b))]
+    pairs = [f"{a} {b}" for a, b in pairwise(spaced) if a and b and STOP.isdisjoint((a, b))]
     return Terms(_first(telling), _first(phrases), _first(pairs), _first(names))
 
 
 def _in_words(name: str) -> list[str]:
     """A name in camel case as it would be said, without a "get" or an "is" before it."""
     parts = [part.lower() for part in parts_of(name)]
-    while parts and parts[0] in _STOP:
+    while parts and parts[0] in STOP:
         parts = parts[1:]
     return [" ".join(parts)] if len(parts) > 1 else []
 
