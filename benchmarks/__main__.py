@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: ``ingest|turn|compress|memory|verify|search|all``, or ``replay|drift|ahead|recall``."""
+"""``python -m benchmarks``: a group of figures, or ``all``; or ``replay|drift|ahead|recall|year``."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ from .recall.run import main as recall
 from .replay.run import main as replay
 from .report import as_json, machine, table
 from .search import search
+from .size import size
 from .speed import ingest, turns
+from .start import start
 from .verification import verify
 from .work import ROWS_PER_BLOCK
+from .year import main as year
 
 #: Sizes that are measured if nobody says otherwise.
 _SIZES = {
@@ -30,13 +33,15 @@ _SIZES = {
     "memory": (10_000, 50_000),
     "verify": (10_000, 100_000),
     "search": (10_000, 100_000),
+    "size": (10_000,),
+    "start": (10_000, 50_000),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write the table to standard output; 0 whatever the figures are."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    others = {"replay": replay, "drift": drift, "ahead": ahead, "recall": recall}
+    others = {"replay": replay, "drift": drift, "ahead": ahead, "recall": recall, "year": year}
     if given[:1] and given[0] in others:  # figures of another kind, and options of their own
         return others[given[0]](given[1:])
     asked = _parser().parse_args(given)
@@ -65,6 +70,8 @@ def _measure(group: str, folder: Path, asked: argparse.Namespace) -> list[Figure
         "memory": memory,
         "verify": verify,
         "search": search,
+        "size": size,
+        "start": start,
     }
     return measures[group](folder, sizes, asked.runs)
 
@@ -73,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__,
-        epilog="replay, drift, ahead and recall say with --help what they take",
+        epilog="replay, drift, ahead, recall and year say with --help what they take",
     )
     parser.add_argument("group", nargs="?", choices=[*_SIZES, "all"], default="all")
     parser.add_argument("--sizes", type=_sizes, help="messages, separated by commas")

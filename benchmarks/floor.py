@@ -104,6 +104,8 @@ def _digest(body: str) -> bytes:
 
 def _words(row: Row) -> str:
     """What is searched: the content, and names and arguments of calls."""
-    functions = [call["function"] for call in row.get("tool_calls", ())]
+    functions = [call["function"] for call in row.get("tool_calls") or ()]
     calls = [f"{function['name']} {function['arguments']}" for function in functions]
-    return "\n".join([row["content"], *calls])
+    content = row["content"]
+    text = content if isinstance(content, str) else _ENCODER.encode(content)
+    return "\n".join([text, *calls])

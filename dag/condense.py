@@ -14,7 +14,7 @@ from ..storage.records import Node
 __all__ = ["crowded", "next_runs"]
 
 #: Blocks, in multiples of the fan-in, beyond which they are condensed.
-_CROWDED = 4
+_CROWDED = 6
 
 
 def crowded(count: int, fanin: int) -> bool:

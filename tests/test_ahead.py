@@ -61,10 +61,10 @@ def nodes(tmp_path, *kinds):
 
 
 def test_a_pass_asks_nobody_when_the_background_had_time(make, tmp_path):
-    """Every leaf and every condensed node of a dozen passes was made between two turns, and none in vain."""
+    """Every leaf and every condensed node of many passes was made between two turns, and none in vain."""
     slow = Slow()
     talk = Talk(make(slow, condense_fanin=2))
-    for _ in range(12):
+    for _ in range(18):
         talk.until_pass()
     assert [] == slow.in_passes
     assert len(set(slow.sources)) == len(slow.sources)

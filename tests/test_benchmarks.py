@@ -42,7 +42,7 @@ def _told(tmp_path_factory):
 def test_every_group_gives_figures(told):
     """``all`` measures what each group measures, and nothing it measures is nothing."""
     _, data, _ = told
-    assert {"ingest", "turn", "compress", "memory", "verify", "search"} == {
+    assert {"ingest", "turn", "compress", "memory", "verify", "search", "size", "start"} == {
         each["group"] for each in data["figures"]
     }
     timed = [each for each in data["figures"] if each["unit"] != "MB"]
@@ -188,3 +188,16 @@ def test_recall_is_scored_by_what_is_found_where():
     assert (score.any10, score.share, score.all20, score.mrr) == (0, 0, 0, 1 / 11)
     score = scored("lcm", question, [3, *deep[:9]], [3, *deep], 100)
     assert (score.any10, score.share, score.all20, score.mrr) == (1, 0.5, 1, 1)
+
+
+def test_a_year_is_lived_through(tmp_path):
+    """Days with a compaction each, every message stored, and what they cost in a table and in a file."""
+    told = tmp_path / "year.json"
+    small = ("--days", "2", "--turns", "8", "--window", "4000", "--json", str(told))
+    done = run("year", *small, "--folder", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "| 1 to 2 | 64 |" in done.stdout
+    days = json.loads(told.read_text(encoding="utf-8"))
+    assert [day["messages"] for day in days] == [32, 64]
+    assert all(day["turn"] > 0 and day["opening"] > 0 and day["megabytes"] > 0 for day in days)
+    assert any(day["compaction"] for day in days)

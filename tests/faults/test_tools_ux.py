@@ -32,7 +32,7 @@ def pages(engine, name, **args):
 @pytest.fixture
 def large(make):
     """A session of 400,000 tokens, compacted; Han among it, where a token has one character."""
-    engine = make(context_length=64_000)
+    engine = make(context_length=64_000, settings={"condense_fanin": 2})
     rows = []
     for n in range(60):
         rows += [user(f"read part {n}"), called(f"c{n}")]
