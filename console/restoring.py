@@ -269,7 +269,7 @@ class _Run:
     def _put(self, node: Node, gives: str, *, lost: bool = False) -> None:
         """Store a node that *gives* this; *lost*: something in it was forgotten, there or here."""
         self.store.put_node(node)
-        self.done.nodes += 1
+        self.done.nodes += node.kind not in ("frame", "state")  # as export and verify count them
         if lost or gives != node.uid:
             kind = "node" if lost else "moved"
             self.store.eraser().bury(Stone(kind, node.uid, time(), bytes.fromhex(gives)))

@@ -22,24 +22,20 @@ __all__ = ["VERB", "gather", "view"]
 
 _SHORT: Final = 8
 _MOST_RESULTS: Final = 50
+#: Characters of a result as text: a few lines around what was found; `show` has all of it.
+_BRIEF: Final = 320
 
 
 def gather(
-    store: Store,
-    session: Session,
-    query: str,
-    *,
-    mode: str = "auto",
-    scope: str = "session",
-    limit: int = 10,
+    store: Store, session: Session, query: str, *, brief: bool = False, **how: Any
 ) -> dict[str, Any]:
-    """What ``lcm_grep`` answers.
+    """What ``lcm_grep`` answers; *how*: ``mode``, ``scope`` and ``limit``; *brief*: with less of each text.
 
     Raises:
         ToolError: the query cannot be answered; says what to do next.
     """
-    desk = Desk(store, session, Settings())
-    return grep(desk, query, mode, scope=scope, limit=limit)
+    desk = Desk(store, session, Settings(), snippet=_BRIEF if brief else None)
+    return grep(desk, query, **how)
 
 
 def view(data: Mapping[str, Any]) -> RenderableType:
@@ -84,7 +80,8 @@ def run(call: Call) -> Answer:
         said = no_session(call.store, call.facts)
         return Answer({"session": None, "note": said}, shown=[said])
     asked = {name: call.options[name] for name in ("mode", "scope", "limit")}
-    data = gather(call.open(), session, " ".join(call.options["query"]), **asked)
+    brief = not call.options.get("json")
+    data = gather(call.open(), session, " ".join(call.options["query"]), **asked, brief=brief)
     return Answer(data, shown=[view(data)])
 
 

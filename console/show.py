@@ -24,6 +24,7 @@ from .verb import Answer, Call, Verb, number_to
 __all__ = ["VERB", "gather", "view", "words"]
 
 _MOST_TURNS: Final = 10_000_000
+_MOST_NAMES: Final = 12
 
 
 def gather(store: Store, session: Session, uid: str) -> dict[str, Any]:
@@ -82,11 +83,15 @@ def gather_turn(store: Store, session: Session, turn: int) -> dict[str, Any]:
     found = state_at(store, session.line, turn)
     if found is None:
         raise ToolError(f"There is no turn {turn}.", "`hermes lcm status` says how many there are.")
-    return found.plain()
+    own = [entry.uid for entry in store.turns(session.line, turn, turn) if not entry.withdrawn]
+    return {**found.plain(), "messages": own}
 
 
 def view_turn(data: Mapping[str, Any]) -> str:
-    """By what it is known, the tokens that suffice, the hints, and the text of the size that suffices."""
+    """By what it is known, the tokens that suffice, the hints, and the text of the size that suffices.
+
+    What stands over several turns says all of this of them together; the turn's own words are named.
+    """
     name, turns = data["uid"][:8], "-".join(dict.fromkeys(map(str, data["turns"])))
     known = {
         "state": f"the state {name} of the conversation after it (turns {turns})",
@@ -95,9 +100,15 @@ def view_turn(data: Mapping[str, Any]) -> str:
     }
     said = [f"[turn {data['turn']}, by {known[data['by']]}]"]
     said += [f"topic: {data['topic']}"] if data["topic"] else []
-    said.append(f"sufficient: {data['sufficient_tokens']} tokens")
+    whole = f" for turns {turns} as a whole" if "-" in turns else ""
+    said.append(f"sufficient: {data['sufficient_tokens']} tokens{whole}")
     said += [f"ask about: {'; '.join(data['hints'])}"] if data["hints"] else []
     said += [data["levels"][str(data["sufficient_tokens"])]] if data["levels"] else []
+    names = ", ".join(uid[:8] for uid in data["messages"][:_MOST_NAMES])
+    more = (
+        f" and {len(data['messages']) - _MOST_NAMES} more" if data["messages"][_MOST_NAMES:] else ""
+    )
+    said.append(f"[the messages of turn {data['turn']}: {names}{more}; `show UID` gives one]")
     return clean("\n".join(said) + "\n")
 
 

@@ -6,8 +6,11 @@ import json
 
 import pytest
 from lcm.console.cli import main
+from lcm.console.verb import find_session
+from lcm.dag.ingest import Ledger
 from lcm.storage import open_store
 from moving import full_store
+from talks import compacted
 
 
 @pytest.fixture
@@ -81,3 +84,54 @@ def test_a_wrong_host_log_is_no_fault_of_the_store(tmp_path, database, call, con
     code, out, err = call("verify", "--db", database, "--host-db", wrong)
     assert (code, out) == (1, "")
     assert "is a folder" in err or "is no Hermes database" in err
+
+
+def test_a_turn_under_a_summary_names_its_own_messages(tmp_path, call):
+    """The tokens that suffice are of all turns that the summary covers, and it says so; the turn's words are named."""
+    database = tmp_path / "talk.db"
+    compacted(database)
+    turns = iter(range(1, 41))
+    data = {"by": "", "turns": [0, 0]}
+    while data["by"] != "node" or data["turns"][0] == data["turns"][1]:
+        words = ("show", "--turn", next(turns), "--db", database)
+        data = json.loads(call(*words, "--json")[1])
+    store = open_store(database, create=False)
+    session = find_session(store, "")
+    own = [entry.uid for entry in store.turns(session.line, data["turn"], data["turn"])]
+    store.close()
+    first, last = data["turns"]
+    out = call(*words)[1]
+    assert data["messages"] == own
+    assert f"tokens for turns {first}-{last} as a whole" in out
+    assert own[0][:8] in out
+
+
+def test_a_person_sees_a_few_lines_of_each_result(tmp_path, call):
+    """What was found is in them, whatever the mode; --json is what the agent's tool answers."""
+    path = tmp_path / "lcm.db"
+    store = open_store(path)
+    text = f"{'before ' * 300}the plate reads QUIET-HERON{' behind' * 300}"
+    Ledger(store, store.open_session("s")).ingest([{"role": "user", "content": text}])
+    store.close()
+    for words in (
+        ["quiet-heron"],
+        ["QUIET-H[A-Z]+", "--mode", "regex"],
+        ["iet-her", "--mode", "exact"],
+    ):
+        _, out, _ = call("search", *words, "--db", path)
+        assert "QUIET-HERON" in out
+        assert len(out) < 700
+        (found,) = json.loads(call("search", *words, "--db", path, "--json")[1])["results"]
+        assert len(found["snippet"]) > 1000
+
+
+def test_summaries_are_counted_alike(database, tmp_path, call):
+    """An export, the import of it and verify speak of the same number: summary rows and states are none."""
+    count = json.loads(call("verify", "--db", database, "--json")[1])["checked"]["nodes"]
+    assert count > 1
+    file, other = tmp_path / "all.jsonl", tmp_path / "other" / "lcm.db"
+    _, out, _ = call("export", "--out", file, "--db", database)
+    assert f"{count} summaries" in out
+    _, out, _ = call("import", file, "--db", other)
+    assert f"{count} summary nodes" in out
+    assert json.loads(call("verify", "--db", other, "--json")[1])["checked"]["nodes"] == count

@@ -51,6 +51,8 @@ class Desk:
     """What the engine adds to the status: window, budget, problems."""
     voice: Callable[[], Voice] = Voice
     """Who answers ``lcm_expand_query``; asked for when it is."""
+    snippet: int | None = None
+    """Characters of a result of a search at most; None: as many as the budget of the settings has room for."""
 
     @property
     def page(self) -> int:

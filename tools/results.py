@@ -51,6 +51,7 @@ def results(desk: Desk, page: Page, ranking: Ranking, *, everywhere: bool) -> li
     places = found_in.places if found_in else desk.places(list(rows))
     budget = desk.settings.search_budget_tokens
     room = max(budget * 4 // max(len(hits), 1) - 330, 80)
+    room = min(room, desk.snippet or room)
     while True:
         found = [
             _of_message(rows[hit.message][0], hit, places.get(hit.message), covers.get(hit.message))
