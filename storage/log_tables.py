@@ -10,10 +10,12 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from . import fts, payloads
 from .archive import RETURNED, Placed
+from .canon import decode, encode
 from .errors import StoreDamaged
 from .records import Draft, Entry, Message
 from .seals import reseal, seal
@@ -229,8 +231,31 @@ def read(sql: sqlite3.Connection, wanted: Sequence[tuple[int, int]], path: str) 
     Raises:
         StoreDamaged: a message, a version or a payload is not there.
     """
+    return [
+        message if refs is None else replace(message, body=encode(_whole(sql, message, refs, path)))
+        for message, refs in _kept(sql, wanted, path)
+    ]
+
+
+def parsed(
+    sql: sqlite3.Connection, wanted: Sequence[tuple[int, int]], path: str
+) -> list[tuple[Message, Any]]:
+    """The same, with large strings left out of the bodies, and what each body says with them.
+
+    Raises:
+        StoreDamaged: as above.
+    """
+    return [
+        (message, decode(message.body) if refs is None else _whole(sql, message, refs, path))
+        for message, refs in _kept(sql, wanted, path)
+    ]
+
+
+def _kept(
+    sql: sqlite3.Connection, wanted: Sequence[tuple[int, int]], path: str
+) -> Iterator[tuple[Message, str | None]]:
+    """Messages as they are kept, and where the large strings belong that were taken out of their bodies."""
     current = _rows(sql, [number for number, _ in wanted])
-    result = []
     for number, version in wanted:
         row = current.get(number)
         if row is None:
@@ -248,13 +273,8 @@ def read(sql: sqlite3.Connection, wanted: Sequence[tuple[int, int]], path: str) 
                     f"Version {version} of message {unpack_uid(uid)} is missing from {path}.", path
                 )
             mark, body, refs = old
-        whole = _whole(sql, body, refs, f"Message {unpack_uid(uid)} in {path}")
-        result.append(
-            Message(
-                number, unpack_uid(uid), role, whole, mark, version or newest, newest, time, tool
-            )
-        )
-    return result
+        name = unpack_uid(uid)
+        yield Message(number, name, role, body, mark, version or newest, newest, time, tool), refs
 
 
 def _rows(sql: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, tuple[Any, ...]]:
@@ -271,9 +291,7 @@ def _rows(sql: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, tuple[An
     return found
 
 
-def _whole(sql: sqlite3.Connection, body: bytes, refs: str | None, name: str) -> bytes:
-    if refs is None:
-        return body
+def _whole(sql: sqlite3.Connection, message: Message, refs: str, path: str) -> Any:
     try:
         references = json.loads(refs)
         texts = {}
@@ -283,9 +301,11 @@ def _whole(sql: sqlite3.Connection, body: bytes, refs: str | None, name: str) ->
             ).fetchone()
             if row is not None:
                 texts[payload] = payloads.swell(row[0])
-        return payloads.join(body, references, texts)
+        return payloads.filled(message.body, references, texts)
     except (ValueError, KeyError, TypeError, IndexError, zlib.error) as error:
-        raise StoreDamaged(f"{name} has a damaged payload. Run `hermes lcm verify`.") from error
+        raise StoreDamaged(
+            f"Message {message.uid} in {path} has a damaged payload. Run `hermes lcm verify`."
+        ) from error
 
 
 def next_messages(

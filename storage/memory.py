@@ -255,6 +255,9 @@ class MemoryStore(MemoryGraph):
     def read(self, wanted: Sequence[tuple[int, int]]) -> list[Message]:
         return [self._message(number, version) for number, version in wanted]
 
+    def parsed(self, wanted: Sequence[tuple[int, int]]) -> list[tuple[Message, Any]]:
+        return [(message, decode(message.body)) for message in self.read(wanted)]
+
     def _message(self, number: int, version: int) -> Message:
         kept = self._messages.get(number)
         if kept is None or version > len(kept.drafts):

@@ -15,7 +15,7 @@ from typing import Any
 
 from .canon import decode, digest, encode, pack_text, unpack_text
 
-__all__ = ["LARGE", "join", "shrink", "split", "swell"]
+__all__ = ["LARGE", "filled", "join", "shrink", "split", "swell"]
 
 #: Strings longer than this many characters leave their message.
 LARGE = 2048
@@ -48,12 +48,19 @@ def join(skeleton: bytes, references: Sequence[Reference], payloads: Mapping[str
     Raises:
         KeyError: a payload is missing.
     """
-    if not references:
-        return skeleton
+    return encode(filled(skeleton, references, payloads)) if references else skeleton
+
+
+def filled(skeleton: bytes, references: Sequence[Reference], payloads: Mapping[str, bytes]) -> Any:
+    """The message itself: of a large one, putting it together as a body takes longer than all else.
+
+    Raises:
+        KeyError: a payload is missing.
+    """
     message = decode(skeleton)
     for path, name in references:
         _put(message, path, unpack_text(payloads[name]))
-    return encode(message)
+    return message
 
 
 def _large(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:

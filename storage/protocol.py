@@ -126,6 +126,9 @@ class Store(Protocol):
     def read(self, wanted: Sequence[tuple[int, int]]) -> list[Message]:
         """Messages as (number, version) pairs, in that order; version 0 is the current one."""
 
+    def parsed(self, wanted: Sequence[tuple[int, int]]) -> list[tuple[Message, Any]]:
+        """The same, each with what the host had; their bodies may lack large strings then."""
+
     def stream(self, line: int | None = None) -> Iterator[Message]:
         """Every version of every message, one at a time, in order of number and version."""
 

@@ -231,6 +231,10 @@ class SqliteStore:
         with self._connection.reading() as sql:
             return log_tables.read(sql, wanted, self.path)
 
+    def parsed(self, wanted: Sequence[tuple[int, int]]) -> list[tuple[Message, Any]]:
+        with self._connection.reading() as sql:
+            return log_tables.parsed(sql, wanted, self.path)
+
     def stream(self, line: int | None = None) -> Iterator[Message]:
         last = 0
         while True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from ..dag.settings import Settings
 from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
+from ..storage.text import searchable
 from .answers import ToolError, page_of
 
 __all__ = ["Desk", "Found", "Voice"]
@@ -53,6 +54,7 @@ class Desk:
     """Who answers ``lcm_expand_query``; asked for when it is."""
     snippet: int | None = None
     """Characters of a result of a search at most; None: as many as the budget of the settings has room for."""
+    _said: dict[tuple[int, int], tuple[Message, str]] = field(default_factory=dict, repr=False)
 
     @property
     def page(self) -> int:
@@ -120,6 +122,13 @@ class Desk:
     def places(self, numbers: list[int]) -> dict[int, Entry]:
         """Where these messages stand on the session's line, by number."""
         return {entry.id: entry for entry in self.store.placed(self.session.line, numbers)}
+
+    def said(self, pairs: Sequence[tuple[int, int]]) -> list[tuple[Message, str]]:
+        """Messages, as (number, version) pairs, with what can be searched of each: read once for one call."""
+        lacking = [pair for pair in pairs if pair not in self._said]
+        for pair, (message, row) in zip(lacking, self.store.parsed(lacking), strict=True):
+            self._said[pair] = message, searchable(row)
+        return [self._said[pair] for pair in pairs]
 
     def rows(self, pairs: list[tuple[int, int]]) -> list[tuple[Message, dict[str, Any]]]:
         """Messages, as (number, version) pairs, with what the host had."""

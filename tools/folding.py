@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..storage.records import Hit, Message
-from ..storage.text import searchable
 from .desk import Desk
 
 __all__ = ["Page", "page_of"]
@@ -78,4 +77,4 @@ class _Heard:
 
 def _read(desk: Desk, hits: Sequence[Hit]) -> dict[int, tuple[Message, str]]:
     pairs = [(hit.message, hit.version) for hit in hits if hit.message is not None]
-    return {message.id: (message, searchable(row)) for message, row in desk.rows(pairs)}
+    return {message.id: (message, text) for message, text in desk.said(pairs)}

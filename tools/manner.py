@@ -18,7 +18,6 @@ from typing import Final, NamedTuple
 from ..storage.errors import StoreDamaged
 from ..storage.ranking import kind_of, words_of
 from ..storage.records import Hit
-from ..storage.text import searchable
 from .desk import Desk
 
 __all__ = ["by_manner"]
@@ -80,12 +79,11 @@ def by_manner(desk: Desk, hits: Sequence[Hit], question: str) -> list[Hit]:
 
 def _read(desk: Desk, hits: Sequence[Hit]) -> list[_Read]:
     try:
-        rows = desk.rows([(hit.message or 0, hit.version) for hit in hits])
+        said = desk.said([(hit.message or 0, hit.version) for hit in hits])
     except StoreDamaged:  # which is said when it is shown
         return []
     found = []
-    for hit, (message, row) in zip(hits, rows, strict=True):
-        text = searchable(row)
+    for hit, (message, text) in zip(hits, said, strict=True):
         ends = text if len(text) <= 2 * _LOOKED else f"{text[:_LOOKED]}\n{text[-_LOOKED:]}"
         found.append(_Read(hit, message.id, message.role, len(text), ends))
     return found

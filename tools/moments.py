@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 from ..storage.errors import StoreDamaged
 from ..storage.records import Filter, Hit
-from ..storage.text import searchable
 from .describe import stamp
 from .desk import Desk
 from .query import terms_of
@@ -98,10 +97,10 @@ def _by_event(
     if best is None or best.message is None:
         return list(hits), ""
     try:
-        ((message, row),) = desk.rows([(best.message, best.version)])
+        ((message, said),) = desk.said([(best.message, best.version)])
     except StoreDamaged:  # which is said when it is shown
         return list(hits), ""
-    text = searchable(row).lower()
+    text = said.lower()
     if sum(word[:_LETTERS] in text for word in terms.words) < _ENOUGH * len(terms.words):
         return list(hits), ""
     there = {

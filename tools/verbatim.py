@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from ..storage.errors import StoreDamaged
 from ..storage.records import Hit
-from ..storage.text import searchable
 from .desk import Desk
 from .query import Terms
 
@@ -61,11 +60,10 @@ def _texts(desk: Desk, hits: Sequence[Hit]) -> Iterator[tuple[Hit, str]]:
     for start in range(0, len(of_messages), _BATCH):
         batch = of_messages[start : start + _BATCH]
         try:
-            rows = desk.rows([(hit.message or 0, hit.version) for hit in batch])
+            said = desk.said([(hit.message or 0, hit.version) for hit in batch])
         except StoreDamaged:  # which is said when it is shown
             continue
-        for hit, (_, row) in zip(batch, rows, strict=True):
-            text = searchable(row)
+        for hit, (_, text) in zip(batch, said, strict=True):
             size += len(text)
             yield hit, text
         if size > _ENOUGH:
