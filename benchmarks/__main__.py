@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: a group of figures, or ``all``; or ``replay|drift|ahead|recall|year``."""
+"""``python -m benchmarks``: a group of figures, or ``all``; or ``replay|drift|ahead|recall|among|year``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .clock import Figure
 from .compaction import compress
 from .drift import main as drift
 from .memory import memory
+from .recall.among import main as among
 from .recall.run import main as recall
 from .replay.run import main as replay
 from .report import as_json, machine, table
@@ -41,7 +42,8 @@ _SIZES = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, write the table to standard output; 0 whatever the figures are."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    others = {"replay": replay, "drift": drift, "ahead": ahead, "recall": recall, "year": year}
+    others = {"replay": replay, "drift": drift, "ahead": ahead}
+    others |= {"recall": recall, "among": among, "year": year}
     if given[:1] and given[0] in others:  # figures of another kind, and options of their own
         return others[given[0]](given[1:])
     asked = _parser().parse_args(given)
@@ -80,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__,
-        epilog="replay, drift, ahead, recall and year say with --help what they take",
+        epilog="replay, drift, ahead, recall, among and year say with --help what they take",
     )
     parser.add_argument("group", nargs="?", choices=[*_SIZES, "all"], default="all")
     parser.add_argument("--sizes", type=_sizes, help="messages, separated by commas")

@@ -33,6 +33,9 @@ _log = logging.getLogger(__name__)
 
 #: Sessions of one conversation that are asked for in the host's database.
 _MOST_ANCESTORS = 64
+#: Sessions whose lists are held at the most. A process that serves many meets hundreds a day, and each
+#: costs as much memory as its list; one that comes back is recognised as after a restart.
+_MOST_HELD = 32
 
 
 class Sessions:
@@ -117,16 +120,23 @@ class Sessions:
         self._inherit(name, session_db)
         store = self.store_for(name, create=True)
         session = store.session(self.kept_as(name)) or self._adopt(store, name, rows, session_db)
-        self._ledgers[name] = Ledger(store, session, self._redact)
-        return self._ledgers[name]
+        return self._hold(name, Ledger(store, session, self._redact))
+
+    def _hold(self, name: str, ledger: Ledger) -> Ledger:
+        """Keep the ledger; of too many, the one that was not used for the longest time is let go."""
+        self._ledgers[name] = ledger
+        if len(self._ledgers) > _MOST_HELD:
+            del self._ledgers[next(iter(self._ledgers))]
+        return ledger
 
     def standing(self, name: str) -> Ledger | None:
         """The ledger of a session that was met before, and was not forgotten since."""
         ledger = self._ledgers.get(name)
-        if ledger is not None and ledger.store.session(ledger.session.name) is None:
-            del self._ledgers[name]
+        if ledger is None:
             return None
-        return ledger
+        gone = ledger.store.session(ledger.session.name) is None
+        del self._ledgers[name]
+        return None if gone else self._hold(name, ledger)  # as the last one that was used
 
     def _inherit(self, name: str, session_db: Any) -> None:
         """The same as :meth:`_descend`, of one whose descent the host's database knows."""
@@ -192,7 +202,7 @@ class Sessions:
         store, _ = found
         session = store.open_session(self.kept_as(new), parent=found[1].name, relation="rotation")
         self._ledgers.pop(old, None)
-        self._ledgers[new] = Ledger(store, session, self._redact)
+        self._hold(new, Ledger(store, session, self._redact))
 
     def branch(self, name: str, session_db: Any) -> None:
         """Begin a branch as soon as it is there: what its parent says from now on is none of its messages."""

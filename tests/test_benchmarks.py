@@ -173,6 +173,20 @@ def test_recall_is_measured_beside_plain_search(asked):
     assert all("| 1.000 | 1.000 |" in line for line in ours)
 
 
+def test_a_conversation_is_asked_alone_and_among_others(asked):
+    """What is found alone is found among the messages of others, and those are stored beside it."""
+    line = {"conversation": "0", "question": "Where does it listen, behind which tunnel?"}
+    line |= {"evidence_message_indexes": [1], "before": None}
+    (asked / "qa" / "late.jsonl").write_text(
+        json.dumps(line | {"conversation_dataset": "talk"}), encoding="utf-8"
+    )
+    done = run("among", "--data", str(asked), "--sets", "late", "--others", "4000")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("messages of others") == 1
+    (line,) = (line for line in done.stdout.splitlines() if line.startswith("| talk |"))
+    assert line.startswith("| talk | 1 | 1.000 | 1.000 |")
+
+
 def test_every_second_conversation_is_held_out(asked):
     """A half never holds a conversation of the other, and a question without evidence is none."""
     halves = [questions(asked, "talk", [half]) for half in HALVES]

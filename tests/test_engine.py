@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import os
 import threading
@@ -10,6 +11,7 @@ import time
 
 import pytest
 from lcm import LCMEngine
+from lcm.dag.ingest import Ledger
 from lcm.host.asking import serving
 from lcm.host.hooks import Family
 from lcm.host.surface import START
@@ -241,6 +243,23 @@ def test_an_unrelated_old_id_moves_nothing(make):
     engine.ingest([*talk(1, first=50), user("more")])
     assert 4 == ask(victim, "lcm_status")["messages"]
     assert 3 == ask(engine, "lcm_status")["messages"]
+
+
+def test_an_engine_that_serves_many_sessions_holds_few_of_their_lists(make):
+    """The memory of a process does not grow with every session it met; one that comes back is known all the same."""
+    engine = make()
+    lists = {f"s{number}": talk(3, first=number) for number in range(40)}
+    for name, rows in lists.items():
+        engine.on_session_start(name)
+        assert len(rows) == engine.ingest(rows).new
+    gc.collect()
+    held = [each for each in gc.get_objects() if type(each) is Ledger]
+    assert len([each for each in held if each.store.path == str(engine.db_path)]) <= 32
+    for name, rows in lists.items():
+        engine.on_session_start(name)
+        assert 0 == engine.ingest(rows).new
+        assert 2 == engine.ingest([*rows, user("more"), said("yes")]).new
+        assert len(rows) + 2 == ask(engine, "lcm_status")["messages"]
 
 
 def test_a_new_session_starts_empty(make):
