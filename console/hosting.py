@@ -148,7 +148,7 @@ def check_host(host: Hosting) -> Iterator[Check]:
 
 
 def check_settings(host: Hosting) -> Iterator[Check]:
-    """The section ``lcm:``: wrong keys and values, and those without effect."""
+    """The section ``lcm:``: wrong keys and values."""
     if host.config is None or host.unread:
         return
     loaded = load_settings(section_of(host.config))
@@ -158,10 +158,6 @@ def check_settings(host: Hosting) -> Iterator[Check]:
             "settings",
             f"lcm.{problem.message}",
             f"Change it in {at}; docs/settings.md has all keys.",
-        )
-    for problem in loaded.inert:
-        yield note(
-            "settings", f"lcm.{problem.message}", "It may stay: a later version will act on it."
         )
     if not loaded.problems:
         own = sum(source != "default" for source in loaded.sources.values())

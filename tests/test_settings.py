@@ -68,7 +68,6 @@ def test_nothing_set_means_the_documented_defaults():
         "ignore_sessions": (),
         "memory_only_sessions": (),
         "search_budget_tokens": 2000,
-        "embeddings": False,
     }
 
 
@@ -103,7 +102,6 @@ def test_every_key_is_applied():
         ignore_sessions: [cron_*, "test?"]
         memory_only_sessions: private*
         search_budget_tokens: 500
-        embeddings: true
         """
     )
     assert not loaded.problems
@@ -130,7 +128,6 @@ def test_every_key_is_applied():
         ignore_sessions=("cron_*", "test?"),
         memory_only_sessions=("private*",),
         search_budget_tokens=500,
-        embeddings=True,
     )
 
 
@@ -200,8 +197,8 @@ def test_a_wrong_number_is_reported_and_the_default_used(key, value):
         ("state_updates", "sometimes"),
         ("state_updates", True),
         ("redact", 0),
-        ("embeddings", "perhaps"),
-        ("embeddings", 2),
+        ("estimate_sufficient_tokens", "perhaps"),
+        ("estimate_sufficient_tokens", 2),
         ("state_generation_model", 7),
         ("ignore_sessions", {"a": 1}),
         ("ignore_sessions", True),
@@ -326,9 +323,10 @@ def test_no_section_raises(raw):
             assert type(getattr(settings, key)) is type(default)
 
 
-def test_a_setting_without_effect_is_reported():
-    """A user who sets ``embeddings`` must not believe that it changes anything yet."""
-    loaded = load_settings({"embeddings": True, "threshold": 0.5, "state_updates": "ahead"})
-    assert ["embeddings"] == [problem.key for problem in loaded.inert]
-    assert () == loaded.problems
-    assert loaded.settings.embeddings
+@pytest.mark.parametrize("value", [True, False, "on"])
+def test_embeddings_are_refused_in_clear_words(value):
+    """Who sets ``embeddings`` must not believe that it changes anything, and reads why it does not."""
+    loaded = load_settings({"embeddings": value, "condense_fanin": 5})
+    assert ["embeddings"] == [problem.key for problem in loaded.problems]
+    assert "search is by words alone" in loaded.problems[0].message
+    assert loaded.settings == Settings(condense_fanin=5)
