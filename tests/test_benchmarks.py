@@ -11,7 +11,8 @@ from statistics import median
 import pytest
 from lcm.benchmarks.ahead import run as wait
 from lcm.benchmarks.drift import matched, window_diff
-from lcm.benchmarks.recall.questions import HALVES, Question, questions
+from lcm.benchmarks.recall.ours import Answered, Engine
+from lcm.benchmarks.recall.questions import HALVES, Asked, Question, questions
 from lcm.benchmarks.recall.run import scored
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -138,7 +139,7 @@ def test_work_ahead_saves_the_wait(tmp_path):
 @pytest.fixture(name="asked")
 def _asked(tmp_path):
     """Two conversations with a question each, and one that nothing answers."""
-    for name in ("conv/talk", "qa"):
+    for name in ("conv/talk", "meta/talk", "qa"):
         (tmp_path / name).mkdir(parents=True)
     lines = []
     for number, port in enumerate((5433, 5434)):
@@ -149,6 +150,10 @@ def _asked(tmp_path):
         ]
         told = "".join(f"{json.dumps(row)}\n" for row in rows)
         (tmp_path / "conv" / "talk" / f"{number}.jsonl").write_text(told, encoding="utf-8")
+        known = json.dumps(
+            {"times": ["1:56 pm on 8 May, 2023", "2023-05-09 (Tuesday)", "2023-05-10"]}
+        )
+        (tmp_path / "meta" / "talk" / f"{number}.json").write_text(known, encoding="utf-8")
         line = {
             "conversation": str(number),
             "question": "Where does it listen, behind which tunnel?",
@@ -167,9 +172,9 @@ def test_recall_is_measured_beside_plain_search(asked):
     done = run("recall", "--data", str(asked), "--folder", str(asked))
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stdout.splitlines() if line.startswith("| talk |")]
-    assert len(lines) == 8
-    ours = [line for line in lines if "| lcm |" in line]
-    assert len(ours) == 3
+    assert len(lines) == 11
+    ours = [line for line in lines if "| lcm |" in line or "| lcm, dated |" in line]
+    assert len(ours) == 6
     assert all("| 1.000 | 1.000 |" in line for line in ours)
 
 
@@ -194,13 +199,53 @@ def test_every_second_conversation_is_held_out(asked):
     assert [len(talk.questions) for half in halves for talk in half] == [1, 1]
 
 
+def test_times_are_those_that_the_data_say(asked):
+    """In either of their forms; a conversation of which one message has none has none at all."""
+    (first, _) = questions(asked, "talk")
+    assert [1683554160.0, 1683590400.0, 1683676800.0] == first.times
+    (asked / "meta" / "talk" / "0.json").write_text(
+        '{"times": ["2023-05-10", null]}', encoding="utf-8"
+    )
+    assert [] == questions(asked, "talk")[0].times
+
+
+def test_a_summary_leads_to_the_turns_that_the_answer_says():
+    """And to nothing where summaries do not count; it keeps its place either way."""
+    results = [
+        {"uid": "n", "kind": "node", "turns": [2, 3]},
+        {"uid": "b", "kind": "message", "turns": None},
+    ]
+    answered = Answered(json.dumps({"results": results}), {"b": 1}, [1, 1, 2, 2, 3, 4])
+    assert [set(), {1}] == answered.leads()
+    assert [{2, 3, 4}, {1}] == answered.leads(summaries=True)
+
+
+def test_what_was_compacted_is_found_like_what_was_not(asked, tmp_path):
+    """A window that holds a part of the conversation: the rest is under summaries, and found all the same."""
+    question = questions(asked, "talk")[0].questions[0]
+    filler = [
+        {"role": role, "content": f"About flower {at}. " + f"petal{at} " * 150}
+        for at in range(40)
+        for role in ("user", "assistant")
+    ]
+    rows = [*questions(asked, "talk")[0].rows, *filler]
+    late = Question(question.text, question.evidence, None, HALVES[0])
+    engine = Engine(Asked("talk", rows, [late]), tmp_path / "lcm.db", {}, 8_000)
+    told = engine.ask(late)
+    assert 1 in told.leads()[0] | told.leads()[1]
+    under = [each["covered_by"] for each in told.results if each["uid"] == f"{1:032x}"]
+    assert all(under)
+    assert len(under) == 1
+    engine.close()
+
+
 def test_recall_is_scored_by_what_is_found_where():
     """any@10 and the share look at ten results, all@20 at twenty, the rank at all of them."""
     question = Question("?", frozenset({3, 30}), None, HALVES[0])
-    deep = list(range(20, 40))
+    deep = [{at} for at in range(20, 40)]
     score = scored("lcm", question, deep[:10], deep, 100)
     assert (score.any10, score.share, score.all20, score.mrr) == (0, 0, 0, 1 / 11)
-    score = scored("lcm", question, [3, *deep[:9]], [3, *deep], 100)
+    score = scored("lcm", question, [{3}, *deep[:9]], [{3}, *deep], 100)
     assert (score.any10, score.share, score.all20, score.mrr) == (1, 0.5, 1, 1)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,8 @@ class Asked:
     rows: list[dict[str, Any]]
     questions: list[Question]
     """By ``before``, so that the conversation may grow between them."""
+    times: list[float] = field(default_factory=list)
+    """When each message was said, as Unix seconds; empty where the data do not say it."""
 
 
 def sets_in(data: Path) -> list[str]:
@@ -60,9 +64,30 @@ def questions(data: Path, name: str, halves: Sequence[str] = HALVES) -> list[Ask
             if (each := _question(line, (at if alone else number) % 2)).half in halves
         ]
         if chosen:
-            rows = list(_lines(data / "conv" / talk[0] / f"{talk[1]}.jsonl"))
-            found.append(Asked(f"{talk[0]}/{talk[1]}", rows, _in_order(chosen, len(rows))))
+            name = "/".join(talk)
+            rows = list(_lines(data / "conv" / f"{name}.jsonl"))
+            times = _times(data / "meta" / f"{name}.json")
+            found.append(Asked(name, rows, _in_order(chosen, len(rows)), times))
     return found
+
+
+def _times(path: Path) -> list[float]:
+    """The times in what is known of a conversation; none unless each message has one."""
+    if not path.exists():
+        return []
+    told = json.loads(path.read_text(encoding="utf-8")).get("times") or []
+    times = [_time(each or "") for each in told]
+    return [] if None in times else [each for each in times if each is not None]
+
+
+def _time(text: str) -> float | None:
+    for form in ("%I:%M %p on %d %B, %Y", "%Y-%m-%d"):
+        try:
+            bare = re.sub(r"\s*\(\w+\)$", "", text)  # a weekday
+            return datetime.strptime(bare, form).replace(tzinfo=UTC).timestamp()
+        except ValueError:
+            continue
+    return None
 
 
 def _question(line: dict[str, Any], half: int) -> Question:

@@ -7,7 +7,11 @@ Constants were chosen on one half of the conversations; a gain that the other ha
 any@10: some evidence is among the first ten. all@20: all of it is among the first twenty. MRR: one
 through the rank of the first evidence, 0 beyond fifty. tokens: what ten results cost to read, as the tool
 answers them; of plain search, ten messages. per 1,000: the share of the evidence that is among the first ten,
-by what they cost.
+by what they cost. dated: each message came with its time, where the data say it, as hosts give it.
+
+With --window, what a question is about was compacted whenever that was due. A summary among the results takes up
+its place and counts for nothing; in the lines with "summaries too" it counts for the evidence in the turns that the
+answer says it was made from.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -24,14 +29,14 @@ from typing import Any
 
 from ..plugin import ROOT
 from ..report import machine
-from .ours import Engine
+from .ours import WINDOW, Engine
 from .plain import PLAIN, plain
 from .questions import HALVES, Asked, Question, questions, sets_in
 
 __all__ = ["Score", "main", "scored"]
 
 DATA = ROOT.parent / "shared" / "data"
-_OURS = "lcm"
+_OURS, _DATED, _SUMMARIES = "lcm", ", dated", ", summaries too"
 #: The sets whose mean says most: talk, long answers, requests.
 _MEAN = ("locomo", "beam", "realmem")
 _DEPTH = 50
@@ -81,26 +86,41 @@ def _of_talk(talk: Asked, asked: argparse.Namespace) -> list[Score]:
         for question in talk.questions:
             found = search(question, _DEPTH)
             cost = sum(sizes[at] for at in found[:10])
-            scores.append(scored(kind, question, found[:10], found, cost))
+            each = [frozenset({at}) for at in found]
+            scores.append(scored(kind, question, each[:10], each, cost))
+    for dated in (False, True) if talk.times else (False,):
+        scores += _of_ours(talk, asked, dated=dated)
+    return scores
+
+
+def _of_ours(talk: Asked, asked: argparse.Namespace, *, dated: bool) -> list[Score]:
+    scores = []
     with tempfile.TemporaryDirectory(prefix="lcm-recall-", dir=asked.folder) as folder:
-        engine = Engine(talk, Path(folder) / "lcm.db", dict(asked.set))
+        engine = Engine(talk, Path(folder) / "lcm.db", dict(asked.set), asked.window, dated=dated)
         for question in talk.questions:
             ten = engine.ask(question)
             deep = engine.ask(question, limit=_DEPTH)
-            scores.append(scored(_OURS, question, ten.found, deep.found, ten.tokens))
+            for summaries in (False, True) if asked.window < WINDOW else (False,):
+                method = f"{_OURS}{_DATED * dated}{_SUMMARIES * summaries}"
+                found = (each.leads(summaries=summaries) for each in (ten, deep))
+                scores.append(scored(method, question, *found, ten.tokens))
         engine.close()
     return scores
 
 
 def scored(
-    method: str, question: Question, ten: Sequence[int], deep: Sequence[int], tokens: int
+    method: str,
+    question: Question,
+    ten: Sequence[AbstractSet[int]],
+    deep: Sequence[AbstractSet[int]],
+    tokens: int,
 ) -> Score:
-    """What *ten* results, and the ranking *deep* down, are worth as an answer."""
+    """What *ten* results, and the ranking *deep* down, are worth as an answer: the messages to which each leads."""
     wanted = question.evidence
-    rank = next((at for at, found in enumerate(deep, 1) if found in wanted), 0)
-    share = len(wanted & set(ten)) / len(wanted)
+    rank = next((at for at, found in enumerate(deep, 1) if found & wanted), 0)
+    share = len(wanted & set().union(*ten)) / len(wanted)
     return Score(
-        method, question.half, float(share > 0), float(wanted <= set(deep[:20])),
+        method, question.half, float(share > 0), float(wanted <= set().union(*deep[:20])),
         1 / rank if rank else 0.0, share, tokens,
     )  # fmt: skip
 
@@ -110,10 +130,11 @@ def _table(scores: dict[str, list[Score]]) -> str:
         "| set | half | questions | by | any@10 | all@20 | MRR | tokens | per 1,000 |",
         "| --- | --- | --: | --- | --: | --: | --: | --: | --: |",
     ]
-    methods = (*PLAIN, _OURS)
+    ours = [f"{_OURS}{dated}{also}" for dated in ("", _DATED) for also in ("", _SUMMARIES)]
+    methods = (*PLAIN, *ours)
     for name, found in scores.items():
         for half in ("all", *HALVES):
-            for method in methods if half == "all" else (PLAIN[1], _OURS):
+            for method in methods if half == "all" else (PLAIN[1], *ours):
                 of = [s for s in found if s.method == method and half in ("all", s.half)]
                 lines += [_line(name, half, method, of)] if of else []
     for half in ("all", *HALVES):
@@ -156,6 +177,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, default=DATA, help="folder with conv/ and qa/")
     parser.add_argument("--sets", type=lambda text: text.split(","), help="separated by commas")
     parser.add_argument("--half", choices=HALVES, help="only its questions")
+    parser.add_argument(
+        "--window", type=int, default=WINDOW,
+        help="context window in tokens: what does not fit is compacted, without a model, before it is asked for",
+    )  # fmt: skip
     parser.add_argument(
         "--set", type=_pair, action="append", default=[], metavar="KEY=VALUE",
         help="another setting of lcm, to try out",
