@@ -4,6 +4,9 @@ const $ = (id) => document.getElementById(id);
 const EVERY = 1000; // milliseconds between two looks at a conversation that may go on
 const SELDOM = 10; // looks between two at the list of conversations
 
+/* Only where it is not said already: a screen reader would read it again every second. */
+const tellIn = (id, words) => { if ($(id).textContent !== words) $(id).textContent = words; };
+
 class Page {
   constructor(origin) {
     Object.assign(this, { origin, chart: null, things: new Map(), found: [], at: -1 });
@@ -100,13 +103,13 @@ class Page {
     const { chart } = this;
     const { present, passes } = chart;
     const saved = passes.reduce((sum, each) => sum + each.tokens[0] - each.tokens[1], 0);
-    $('state').textContent = `${count(chart.count, 'message')}, ${count(chart.nodes.length, 'summary').replace(/summarys$/, 'summaries')}, `
-      + `about ${count(present.tokens, 'token')} in the context${this.origin.live ? ' · live' : ''}${this.lost || ''}`;
-    $('said').textContent = passes.length
+    tellIn('state', `${count(chart.count, 'message')}, ${count(chart.nodes.length, 'summary').replace(/summarys$/, 'summaries')}, `
+      + `about ${count(present.tokens, 'token')} in the context${this.origin.live ? ' · live' : ''}${this.lost || ''}`);
+    tellIn('said', passes.length
       ? `Tokens of the list as lcm counts them, without system prompt and tools. Dashed: ${count(passes.length, 'compaction')}, which took out `
         + `${count(saved, 'token')}; the last at ${passes[passes.length - 1].time}.`
-      : 'Tokens of the list as lcm counts them, without system prompt and tools. Nothing was compacted yet.';
-    $('seen').textContent = present.seen ? '' : 'In the context: what the last compaction gave. No list of the host\'s has shown it yet.';
+      : 'Tokens of the list as lcm counts them, without system prompt and tools. Nothing was compacted yet.');
+    tellIn('seen', present.seen ? '' : 'In the context: what the last compaction gave. No list of the host\'s has shown it yet.');
   }
 
   async choose(thing, open = true) {
