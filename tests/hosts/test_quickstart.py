@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from lcm.demo import story
 from lcm.demo.quickstart import perform
 from lcm.demo.terminal import Terminal
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+#: What is another where the home has another name, or at every run: names, and numbers.
+_OTHER = r"\d{8}_\d{6}_\w{6}|[0-9a-f]{32}|[0-9a-f]{8}(?= turn)|\d[\d,.]*"
+
+
+def squeezed(text):
+    """Without breaks, and without what is another at every run."""
+    return re.sub(r"\s+", "", re.sub(_OTHER, "*", text))
+
+
+def recorded():
+    """The lines of the run in README.md: of the graph how much each stands for, of answers none."""
+    (block,) = re.findall(
+        r"^\$ scripts/quickstart\n(.*?)^```", README.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    lines = [line.strip("│├└─ ") for line in re.sub(r"\n {8}", " ", block).splitlines()]
+    said = [re.sub(r"(messages, [\d,]+ tokens), \w.*", r"\1", line) for line in lines]
+    return [squeezed(line) for line in said if line != "…" and not line.startswith("answer")]
 
 
 @pytest.mark.slow
@@ -24,3 +44,5 @@ def test_the_demonstration_shows_what_it_promises(host, tmp_path, capsys):
     assert "lcm_grep" in shown
     assert f"You told me on the first day: {story.ODD_FACT}" in shown
     assert "every message accounted for" in shown
+    assert len(recorded()) > 15
+    assert [line for line in recorded() if line not in squeezed(shown)] == []
