@@ -6,12 +6,12 @@ and its log are read. Both see the same checks.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +20,8 @@ from typing import Any, Final
 
 from ..dag.settings import load_settings, read_config, section_of
 from .check import Check, good, note, wrong
+from .plugin_check import check_plugin
+from .pythons import asked, python_of_hermes
 
 __all__ = ["Hosting", "check_host", "check_settings", "inside", "outside"]
 
@@ -33,6 +35,7 @@ _NEEDED: Final = (
     ("sqlite_utils", "sqlite-utils", "4"),
     ("yaml", "pyyaml", "6"),
 )
+_SAFE_MODE: Final = "HERMES_SAFE_MODE"
 #: Bytes at the end of the log that are looked at.
 _LOG_TAIL: Final = 4_000_000
 _SERVED: Final = re.compile(
@@ -86,33 +89,8 @@ def outside(home: Path) -> Hosting:
     try:
         config, unread = read_config(home / "config.yaml")
     except ImportError:
-        return Hosting(home, None, python=_python_of_hermes())
-    return Hosting(home, config, unread, python=_python_of_hermes())
-
-
-#: How the first lines of a program name its Python: itself, looked up by env, or behind a shell.
-_SHEBANGS: Final = (
-    re.compile(rb"#!\s*(?:/\S*/env\s+(?:-S\s+)?)?(\S*python\S*)"),
-    re.compile(rb"#!\s*/bin/sh\n'''exec' [\"']?([^\"'\n]*?python[^\"'\s]*)"),
-)
-
-
-def _python_of_hermes() -> str:
-    """The Python in the first line of the `hermes` on PATH, whatever Python asks.
-
-    Where none is on PATH it is this one, if it has Hermes; empty if it is not known.
-    """
-    program = shutil.which("hermes")
-    if not program:
-        return sys.executable if importlib.util.find_spec("hermes_cli") is not None else ""
-    try:
-        with Path(program).resolve().open("rb") as file:
-            begin = file.read(600)
-    except OSError:
-        return ""
-    found = next((match for each in _SHEBANGS if (match := each.match(begin))), None)
-    name = found[1].decode("utf-8", "replace") if found else ""
-    return name if "/" in name else shutil.which(name) or ""
+        return Hosting(home, None, python=python_of_hermes())
+    return Hosting(home, config, unread, python=python_of_hermes())
 
 
 def check_host(host: Hosting) -> Iterator[Check]:
@@ -130,12 +108,10 @@ def check_host(host: Hosting) -> Iterator[Check]:
         yield _enabled(host)
         yield _compression(host)
         yield from _toolsets(host)
-    yield _folder(host)
-    yield _dependencies(host)
-    if os.environ.get("HERMES_SAFE_MODE", "").lower() not in ("", "0", "false", "no"):
-        yield wrong(
-            "safe mode", "HERMES_SAFE_MODE is set: Hermes loads no plugin.", "Start it without."
-        )
+    needed = _dependencies(host)
+    yield from check_plugin(host, able=needed.state == "ok")
+    yield needed
+    yield from _safe_mode(host)
     if host.served_by is not None:
         yield _served(host)
     yield from _log(host)
@@ -215,63 +191,25 @@ def _toolsets(host: Hosting) -> Iterator[Check]:
             )
 
 
-def _folder(host: Hosting) -> Check:
-    """Whether the plugin is where hosts look for it, and looks like one."""
-    if host.folder:
-        return good("plugin", f"loaded from {host.folder}")
-    folder = host.home / "plugins" / NAME
-    if all((folder / name).is_file() for name in ("plugin.yaml", "__init__.py")):
-        manifest = (folder / "plugin.yaml").read_text("utf-8", "replace")
-        if re.search(r"^kind:\s*standalone", manifest, re.MULTILINE):
-            return good("plugin", f"it is in {folder}")
-        remedy = "Install it again: scripts/quickstart --into with this home."
-        return wrong(
-            "plugin", f"{folder}/plugin.yaml says no `kind: standalone`: hosts may skip it.", remedy
-        )
-    elsewhere = [each.parent for each in host.home.glob("plugins/*/plugin.yaml") if _is_ours(each)]
-    if elsewhere:
-        said = (
-            f"The plugin is in {elsewhere[0]}. Hosts know it there by the name in its manifest alone, "
-            "and only while lcm is in plugins.enabled."
-        )
-        return note("plugin", said, f"mv {elsewhere[0]} {folder}")
-    said = f"It is not in {folder}."
-    if host.python and _asked(host.python, _AS_PACKAGE) == NAME:
-        return good("plugin", f"installed as a package for {host.python}")
-    remedy = f"scripts/quickstart --into {host.home}. (Installed with pip it needs no folder.)"
-    return wrong("plugin", said, remedy)
-
-
-def _is_ours(manifest: Path) -> bool:
-    try:
-        return bool(
-            re.search(r"^name:\s*lcm\s*$", manifest.read_text("utf-8", "replace"), re.MULTILINE)
-        )
-    except OSError:
-        return False
-
-
-_AS_PACKAGE: Final = (
-    "import importlib.metadata as m; found = m.entry_points(group='hermes_agent.plugins');"
-    "print('lcm' if any(e.name == 'lcm' for e in found) else '')"
-)
 #: What :func:`_version` says, asked of another Python.
 _VERSION: Final = """
 import importlib.metadata as m, importlib.util as u, sys
 for module, package in (each.split("=") for each in sys.argv[1:]):
     try:
-        print(m.version(package))
+        print(m.version(package) if u.find_spec(module) else "-")
     except m.PackageNotFoundError:
-        print("?" if u.find_spec(module) else "-")
+        print("?")
 """
 
 
 def _version(module: str, package: str) -> str:
     """The version of a package in this Python; ``?`` where only its module is there, ``-`` where nothing is."""
+    if importlib.util.find_spec(module) is None:
+        return "-"
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        return "?" if importlib.util.find_spec(module) else "-"
+        return "?"
 
 
 def _suffices(found: str, least: str) -> bool:
@@ -279,28 +217,12 @@ def _suffices(found: str, least: str) -> bool:
     return found == "?" or (found != "-" and numbers[0] >= numbers[1])
 
 
-def _asked(python: str, code: str, *words: str) -> str | None:
-    """What another Python prints; None if it cannot be asked."""
-    try:
-        done = subprocess.run(  # noqa: S603 - the Python that runs Hermes, and code of ours
-            [python, "-c", code, *words],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=False,
-            cwd="/",
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
-
-
 def _dependencies(host: Hosting) -> Check:
     python = host.python or sys.executable
     if python == sys.executable:
         found = [_version(module, package) for module, package, _ in _NEEDED]
     else:
-        told = _asked(python, _VERSION, *(f"{module}={package}" for module, package, _ in _NEEDED))
+        told = asked(python, _VERSION, *(f"{module}={package}" for module, package, _ in _NEEDED))
         if told is None:
             said = f"{python}, which runs Hermes, could not be asked what it has."
             return note("dependencies", said, f"Ask it: {python} -m pip list")
@@ -321,6 +243,25 @@ def _dependencies(host: Hosting) -> Check:
         f"{packages} missing for {who}: the plugin cannot load, and Hermes uses its own compressor."
     )
     return wrong("dependencies", said, f"{python} -m pip install {packages}")
+
+
+def _safe_mode(host: Hosting) -> Iterator[Check]:
+    """Whether Hermes is told to load no plugin: by the environment, or by the file that it takes its own from."""
+    places = [("the environment", os.environ.get(_SAFE_MODE, ""))]
+    env = host.home / ".env"
+    with contextlib.suppress(OSError):
+        set_there = re.search(
+            rf"^\s*(?:export\s+)?{_SAFE_MODE}\s*=(.*)", _text_of(env), re.MULTILINE
+        )
+        places.append((str(env), set_there[1].strip(" \t\"'") if set_there else ""))
+    for place, value in places:
+        if value.lower() not in ("", "0", "false", "no"):
+            said = f"{_SAFE_MODE} is set in {place}: Hermes loads no plugin."
+            yield wrong("safe mode", said, "Take it out, and start Hermes anew.")
+
+
+def _text_of(path: Path) -> str:
+    return path.read_text("utf-8", "replace")
 
 
 def _served(host: Hosting) -> Check:

@@ -44,7 +44,10 @@ def plugin_parts(root: Path) -> list[str]:
         "py.typed",
         "LICENSE",
         "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
         "dashboard",
+        "docs",
         "skills",
     ]
     return [*(name for name in others if (root / name).exists()), *rooms]

@@ -17,6 +17,7 @@ import yaml
 from lcm import LCMEngine
 from lcm.console.cli import main, slash
 from lcm.console.hosting import Hosting, check_host, check_settings
+from lcm.demo.install import copy_plugin
 from lcm.storage import open_store
 from lcm.storage.holders import writers
 
@@ -37,9 +38,7 @@ def home(tmp_path, monkeypatch):
     """A home in which all is well."""
     home = tmp_path / "home"
     folder = home / "plugins" / "lcm"
-    folder.mkdir(parents=True)
-    for name in ("plugin.yaml", "__init__.py"):
-        shutil.copy(ROOT / name, folder)
+    copy_plugin(ROOT, folder)
     configure(home, HEALTHY)
     engine = LCMEngine(8000, settings={})
     engine.on_session_start("s", hermes_home=str(home))
@@ -87,7 +86,7 @@ def test_a_healthy_home_has_nothing_wrong(home, ask, capsys):
     assert by_name(data, "wrong", "note") == {}
     assert data["verdict"] == "doctor: nothing is wrong"
     assert set(by_name(data, "ok")) == {
-        "engine", "enabled", "compression", "plugin", "dependencies", "log", "settings",
+        "engine", "enabled", "compression", "plugin", "load", "dependencies", "log", "settings",
         "database", "integrity", "index", "sqlite", "summaries", "permissions", "space", "lock",
     }  # fmt: skip
     assert main(["doctor", "--home", str(home)]) == 0
@@ -135,7 +134,23 @@ def no_kind(home):
     (home / "plugins" / "lcm" / "plugin.yaml").write_text("name: lcm\n")
 
 
-@pytest.mark.parametrize("change", [no_folder, no_manifest, no_kind])
+def no_yaml(home):
+    (home / "plugins" / "lcm" / "plugin.yaml").write_text("kind: standalone\nname: lcm\ntags: [1")
+
+
+def named_otherwise(home):
+    path = home / "plugins" / "lcm" / "plugin.yaml"
+    path.write_text(path.read_text().replace("name: lcm", "name: lossless"))
+
+
+def link_to_nowhere(home):
+    no_folder(home)
+    (home / "plugins" / "lcm").symlink_to(home / "moved-away")
+
+
+@pytest.mark.parametrize(
+    "change", [no_folder, no_manifest, no_kind, no_yaml, named_otherwise, link_to_nowhere]
+)
 def test_a_plugin_that_hosts_do_not_find(home, ask, change):
     """HOST-03: it must be in the home's plugins, with its manifest."""
     change(home)
@@ -143,6 +158,30 @@ def test_a_plugin_that_hosts_do_not_find(home, ask, change):
     wrong = by_name(data, "wrong")
     assert (code, list(wrong)) == (1, ["plugin"])
     assert "quickstart" in wrong["plugin"]["remedy"]
+
+
+def test_a_plugin_that_cannot_be_loaded_is_loaded_to_say_why(home, ask):
+    """A copy that was interrupted: the file and the line; nothing is written into its folder."""
+    folder = home / "plugins" / "lcm"
+    module = folder / "host" / "engine.py"
+    module.write_text("def (\n")
+    before = sorted(folder.rglob("*"))
+    code, data = ask()
+    wrong = by_name(data, "wrong")
+    assert (code, list(wrong)) == (1, ["load"])
+    assert "SyntaxError" in wrong["load"]["said"]
+    assert f"{module} line 1" in wrong["load"]["said"]
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_safe_mode_is_found_where_hermes_takes_it_from(home, ask, monkeypatch):
+    """In the environment, and in the .env of the home; switched off it is no fault."""
+    (home / ".env").write_text("# mine\nA=1\nexport HERMES_SAFE_MODE='1'\n")
+    assert str(home / ".env") in by_name(ask()[1], "wrong")["safe mode"]["said"]
+    (home / ".env").write_text("HERMES_SAFE_MODE=0\n#HERMES_SAFE_MODE=1\n")
+    assert ask()[0] == 0
+    monkeypatch.setenv("HERMES_SAFE_MODE", "true")
+    assert "the environment" in by_name(ask()[1], "wrong")["safe mode"]["said"]
 
 
 def test_a_plugin_in_a_folder_of_another_name(home, ask):
@@ -237,19 +276,18 @@ def test_a_package_that_is_too_old_is_missing(home, ask, bare, monkeypatch):
     """sqlite-utils 3 can be imported, and has no migrations: its version is looked at."""
     monkeypatch.setenv("PATH", str(bare.parent))
     site = next((bare.parent.parent / "lib").glob("python3*/site-packages"))
-    for name, version in [
-        ("networkx", "3.4"),
-        ("rapidfuzz", "3.9.1"),
-        ("regex", "2025.1.1"),
-        ("rich", "13"),
-        ("pyyaml", "6.0"),
+    for module, name, version in [
+        ("networkx", "networkx", "3.4"),
+        ("rapidfuzz", "rapidfuzz", "3.9.1"),
+        ("regex", "regex", "2025.1.1"),
+        ("rich", "rich", "13"),
+        ("yaml", "pyyaml", "6.0"),
+        ("sqlite_utils", "sqlite-utils", "3.38"),
     ]:
-        info = site / f"{name}-{version}.dist-info"
+        (site / f"{module}.py").touch()
+        info = site / f"{name.replace('-', '_')}-{version}.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    old = site / "sqlite_utils-3.38.dist-info"
-    old.mkdir()
-    (old / "METADATA").write_text("Metadata-Version: 2.1\nName: sqlite-utils\nVersion: 3.38\n")
     remedy = by_name(ask()[1], "wrong")["dependencies"]["remedy"]
     assert remedy == f'{bare} -m pip install "sqlite-utils>=4"'
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 
 import pytest
 from hostkit.host import ROOT
 from lcm.demo.model import Reply, Script, ScriptedModel, Turn
+from test_ways_in import OTHER_ENGINE
 
 pytestmark = pytest.mark.slow
 
@@ -35,9 +37,13 @@ def home(make_home, model):
 
 
 def from_outside(home):
-    """scripts/lcm doctor on that home, in the Python of the tests: (exit code, what is wrong by name)."""
+    """scripts/lcm doctor on that home, in the Python of the tests: (exit code, what is wrong by name).
+
+    The `hermes` on PATH is the one that runs it.
+    """
     program = [sys.executable, str(ROOT / "scripts" / "run.py"), "console.cli"]
-    done = home.run([*program, "--home", str(home.path), "doctor", "--json"], PATH="/usr/bin:/bin")
+    path = f"{home.host.hermes.parent}:/usr/bin:/bin"
+    done = home.run([*program, "--home", str(home.path), "doctor", "--json"], PATH=path)
     return done.returncode, wrong_in(done.stdout)
 
 
@@ -101,32 +107,87 @@ def safe_mode(home):
     home.variables["HERMES_SAFE_MODE"] = "1"
 
 
+def safe_mode_in_env(home):
+    (home.path / ".env").write_text("HERMES_SAFE_MODE=1\n")
+
+
+def broken_manifest(home):
+    (home.path / "plugins" / "lcm" / "plugin.yaml").write_text(
+        "name: lcm\nkind: standalone\ntags: ["
+    )
+
+
+def another_name(home):
+    manifest = home.path / "plugins" / "lcm" / "plugin.yaml"
+    manifest.write_text(manifest.read_text().replace("name: lcm\n", "name: lossless\n"))
+
+
+def changed(home, name, old, new):
+    module = home.path / "plugins" / "lcm" / name
+    text = module.read_text()
+    assert old in text
+    module.write_text(text.replace(old, new, 1))
+
+
 def cut_off(home):
     """A copy that was interrupted: register() raises, and the host logs that where nobody looks."""
     module = home.path / "plugins" / "lcm" / "host" / "engine.py"
     module.write_text(module.read_text()[:9000])
 
 
-#: What keeps the newer host from loading hooks and commands, but not the engine.
-NEWER_LOADS_IT = (not_enabled, disabled, no_manifest, another_kind, safe_mode)
-
-CHANGES = [
-    not_selected, not_enabled, disabled, no_package, no_manifest, another_kind, safe_mode, cut_off,
-]  # fmt: skip
+def room_missing(home):
+    shutil.rmtree(home.path / "plugins" / "lcm" / "storage")
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_silent_fallback_is_found(home, change):
-    """HOST-02: an agent that gets Hermes's own compressor is an agent whose home the doctor finds fault with."""
-    change(home)
+def not_copied(home):
+    """An engine that cannot be copied for an agent."""
+    begin = "    def clone_for_agent(self) -> LCMEngine:\n"
+    changed(home, "host/engine.py", begin, f"{begin}        raise RuntimeError('not today')\n")
+
+
+def rival(home):
+    """Another plugin that brings an engine, and is loaded first."""
+    other = home.path / "plugins" / "aa_other"
+    other.mkdir()
+    (other / "plugin.yaml").write_text("name: aa_other\nversion: 0.1.0\nkind: standalone\n")
+    (other / "__init__.py").write_text(OTHER_ENGINE)
+    home.config["plugins"]["enabled"] = ["lcm", "aa_other"]
+
+
+#: What makes a host fall back in silence, and the check that names it.
+CAUSES = {
+    not_selected: "engine",
+    not_enabled: "enabled",
+    disabled: "enabled",
+    no_package: "dependencies",
+    no_manifest: "plugin",
+    broken_manifest: "plugin",
+    another_name: "plugin",
+    another_kind: "plugin",
+    safe_mode: "safe mode",
+    safe_mode_in_env: "safe mode",
+    cut_off: "load",
+    room_missing: "load",
+    not_copied: "load",
+    rival: "rival",
+}
+#: What the newer host takes the engine in spite of; most of it keeps hooks and commands out.
+NEWER_LOADS_IT = (
+    not_enabled, disabled, no_manifest, broken_manifest, another_name, another_kind, safe_mode,
+    safe_mode_in_env, not_copied, rival,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_a_silent_fallback_is_found_and_its_cause_named(home, cause):
+    """HOST-02: an agent that gets Hermes's own compressor is one of a home in which the doctor says why."""
+    cause(home)
     served = engine_of(home)
+    assert (served == "lcm") is (home.host.is_new and cause in NEWER_LOADS_IT)
     code, wrong = from_outside(home)
-    if served == "lcm":  # the newer host loads an engine that is not enabled, and misses its hooks
-        assert home.host.is_new and change in NEWER_LOADS_IT
-    elif change is not not_selected:
-        assert "log" in wrong or home.host.is_new
     assert code == 1
-    assert wrong
+    assert CAUSES[cause] in wrong
+    assert set(wrong) <= {CAUSES[cause], "log"}
     assert all(check["remedy"] for check in wrong.values())
 
 
