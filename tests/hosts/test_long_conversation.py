@@ -150,6 +150,19 @@ def test_verify_accounts_for_every_message(played):
     assert "every message accounted for" in done.stdout
 
 
+def test_what_is_told_of_the_context_is_what_the_model_got(played):
+    """`hermes lcm why` in another process: the summary row, and each row behind it, whole or by head and tail."""
+    done = played.home.hermes("lcm", "why", "--json")
+    told = json.loads(done.stdout[done.stdout.index("{") :])
+    assert told["seen"]
+    (summary, *rows) = told["rows"]
+    sent = [row for row in played.requests[-1].messages if row["role"] != "system"]
+    assert f"[lcm {summary['uid'][:8]}]" in sent[0]["content"]
+    behind = sent[2:] if sent[1]["content"].startswith("Understood. I continue") else sent[1:]
+    got = [(row["role"], STUB in str(row["content"])) for row in behind]
+    assert [(row["role"], row["in_part"]) for row in rows] == [*got, ("assistant", False)]
+
+
 def test_identical_messages_stay_apart(played):
     """DED-03: Three times 'ok' are three messages."""
     oks = Counter(key_of(entry) for entry in played.store["messages"])["user", "ok", ""]
