@@ -9,11 +9,19 @@ import argparse
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from .screen import folded
 from .verb import Verb
 
-__all__ = ["add_common", "add_verbs", "options_of"]
+__all__ = ["Help", "add_common", "add_verbs", "options_of"]
 
 _PREFIX: Final = "lcm_"
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Keeps the lines of the examples, and breaks sentences that are too wide."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return folded(super()._fill_text(text, width, indent), width)
 
 
 def add_verbs(
@@ -30,7 +38,7 @@ def add_verbs(
             help=verb.help,
             description=f"{verb.help[:1].upper()}{verb.help[1:]}.",
             epilog=f"examples:\n{lines}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=Help,
         )
         common(made)
         verb.add(made)

@@ -73,7 +73,7 @@ def run(call: Call) -> Answer:
     copied = str(Path(done.path).absolute())
     commands = how_to_restore(copied, str(Path(call.path).absolute()))
     data = {**asdict(done), "path": copied, "checked": True, "restore": commands}
-    return Answer(data, text=_view(done, copied, commands))
+    return Answer(data, text=_view(done, copied, commands), prose=True)
 
 
 def _view(done: Copied, copied: str, commands: list[str]) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from ..storage import open_store
 from ..storage.errors import StoreDamaged, StoreIndexBroken, StoreMissing
 from . import screen
-from .arguments import add_common, add_verbs, options_of
+from .arguments import Help, add_common, add_verbs, options_of
 from .chat import slash
 from .explaining import explain
 from .salvaging import on_what_is_left
@@ -56,7 +56,7 @@ def setup_parser(parser: argparse.ArgumentParser) -> None:
     """Give *parser* the verbs; what it reads goes to :func:`run`."""
     parser.description = _ABOUT
     parser.epilog = _EXAMPLES
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.formatter_class = Help
     add_common(parser)
     add_verbs(parser, VERBS.values(), add_common)
     parser.set_defaults(lcm_help=parser.format_help)
@@ -150,7 +150,9 @@ def _show(found: Answer, *, as_data: bool) -> None:
         screen.put(f"{screen.to_data(found.data)}\n", aside)
         return
     if found.text:
-        screen.put(found.text, aside)
+        to = aside or sys.stdout
+        fold = found.prose and to.isatty()  # a program reads whole lines
+        screen.put(screen.folded(found.text, screen.width_of(to)) if fold else found.text, to)
         return
     out = sys.stdout
     encoding = getattr(out, "encoding", None) or "utf-8"

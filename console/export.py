@@ -44,7 +44,7 @@ def run(call: Call) -> Answer:
         "shareable": redact is not None,
         **asdict(counted),
     }
-    return Answer(data, not counted.damaged, text=_view(data), to_stderr=not target)
+    return Answer(data, not counted.damaged, text=_view(data), to_stderr=not target, prose=True)
 
 
 def _look_through(store: Store) -> None:

@@ -64,7 +64,7 @@ def run(call: Call) -> Answer:
 def _finished(call: Call) -> Answer:
     scrubbed = call.open().eraser().scrub()
     said = "Nothing that was deleted is left in the file." if scrubbed else _LEFT
-    return Answer({"scrubbed": scrubbed, "note": said}, scrubbed, text=f"{said}\n")
+    return Answer({"scrubbed": scrubbed, "note": said}, scrubbed, text=f"{said}\n", prose=True)
 
 
 def _session(call: Call) -> Answer:
@@ -72,7 +72,7 @@ def _session(call: Call) -> Answer:
     if store.session(call.session) is None and store.eraser().is_forgotten(call.session):
         data = _of_session(SessionPlan(0, (call.session,), (), 0, (), ()))
         data |= {"done": False, "note": "It was forgotten already. Nothing was changed."}
-        return Answer(data, text=f"{clean(call.session)}: {data['note']}\n")
+        return Answer(data, text=f"{clean(call.session)}: {data['note']}\n", prose=True)
     session = _meant(call, store)
     data = _of_session(plan_session(store, session))
     data["note"] = _ELSEWHERE
@@ -102,7 +102,7 @@ def _text(call: Call, text: str) -> Answer:
     data = _of_text(plan_text(store, text, call.progress))
     if not data["versions"] and not data["nodes"] and not data["uids"]:
         data |= {"done": False, "note": _STAYS if data["left"] else _NOWHERE}
-        return Answer(data, not data["left"], text=_view(data))
+        return Answer(data, not data["left"], text=_view(data), prose=True)
     data["note"] = _ELSEWHERE
     return _settle(
         call, data, lambda: _of_text(forget_text(store, text, clock.time(), call.progress))
@@ -144,13 +144,13 @@ def _settle(call: Call, data: dict[str, Any], do: Callable[[], dict[str, Any]]) 
             call = _with_backup(call)
     if not agreed:
         data |= {"done": False, "note": _NOT_DONE}
-        return Answer(data, good=False, text=_view(data))
+        return Answer(data, good=False, text=_view(data), prose=True)
     if call.options.get("backup") is not None:
         data["backup"] = make_backup(call.path, call.options["backup"], call.progress).path
     data |= do()
     data["scrubbed"] = call.open().eraser().scrub()
     data["done"] = not data.get("left")
-    return Answer(data, good=bool(data["scrubbed"] and data["done"]), text=_view(data))
+    return Answer(data, good=bool(data["scrubbed"] and data["done"]), text=_view(data), prose=True)
 
 
 _OFFER: Final = "Make a backup first? It would still hold what you want forgotten. [y/N] "

@@ -111,7 +111,7 @@ def run(call: Call) -> Answer:
         job = _Job(store, path, kind, call, rehearsal, settings)
         data = _own(job) if kind == KINDS[0] else _neighbours(job)
     data = {"file": str(path.absolute()), "database": call.path, "dry_run": rehearsal, **data}
-    return Answer(data, not data["bad"] and not data["refused"], text=clean(view(data)))
+    return Answer(data, not data["bad"] and not data["refused"], text=clean(view(data)), prose=True)
 
 
 def _settings(database: str) -> Settings:

@@ -12,6 +12,7 @@ import json
 import re
 import shutil
 import sys
+import textwrap
 import time as clock
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "clean",
     "flat",
+    "folded",
     "grid",
     "many",
     "page",
@@ -55,6 +57,15 @@ def clean(text: str) -> str:
 def flat(text: str) -> str:
     """*text* in one line, clean."""
     return clean(" ".join(text.split()))
+
+
+def folded(text: str, width: int) -> str:
+    """*text* with its sentences broken where they are wider than that; what is indented or names a path stays whole."""
+    lines = []
+    for line in text.split("\n"):
+        whole = len(line) <= width or line.startswith(" ") or "/" in line
+        lines += [line] if whole else textwrap.wrap(line, width, break_long_words=False)
+    return "\n".join(lines)
 
 
 def many(count: int, noun: str) -> str:

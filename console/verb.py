@@ -35,6 +35,8 @@ class Answer:
     shown: Sequence[RenderableType] = field(default_factory=tuple)
     text: str = ""
     """Shown as it is, unwrapped, in place of all else."""
+    prose: bool = False
+    """The lines of the text are sentences: those that are too wide are broken. What is indented is to be copied."""
     to_stderr: bool = False
     """Standard output has what was asked for already: this goes to standard error."""
     warning: str = ""

@@ -48,7 +48,7 @@ def _written(call: Call, session: Session, out: str) -> Answer:
         f"view: {path}\nIt holds {many(count, 'message')} word for word, opens in any browser and asks nobody "
         "for anything. It is readable by you alone; whoever gets it reads all of it.\n"
     )
-    return Answer(data, text=text)
+    return Answer(data, text=text, prose=True)
 
 
 def _served(call: Call) -> Answer:
@@ -73,7 +73,7 @@ def _served(call: Call) -> Answer:
             webbrowser.open(url)
         with contextlib.suppress(KeyboardInterrupt):
             server.serve_forever(poll_interval=0.2)
-    return Answer({"view": "stopped"}, text="view: stopped\n", to_stderr=True)
+    return Answer({"view": "stopped"}, text="view: stopped\n", to_stderr=True, prose=True)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -516,10 +516,15 @@ def test_a_terminal_without_unicode_is_served(home):
 # as a program
 
 
+def errors(stderr):
+    """What is said on standard error, but for how far it is, which a busy machine has time to say."""
+    return [line for line in stderr.splitlines() if not line.startswith((b"verify: ", b"tree: "))]
+
+
 def test_the_program_answers_with_exit_codes(home, tmp_path):
     """0 good, 1 something is wrong, 2 the call is wrong."""
     good = shell("verify", "--home", home)
-    assert (good.returncode, good.stderr) == (0, b"")
+    assert (good.returncode, errors(good.stderr)) == (0, [])
     assert b"verify: every message accounted for" in good.stdout
     assert shell("status", "--home", tmp_path).returncode == 1
     for wrong in (
@@ -541,7 +546,7 @@ def test_a_reader_that_leaves_is_no_trouble(home):
     words += ["tree", "--messages", "--home", str(home)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
-        assert process.stderr.read() == b""
+        assert errors(process.stderr.read()) == []
 
 
 @pytest.mark.parametrize("verb", [[], *VERBS], ids=lambda verb: verb[0] if verb else "lcm")

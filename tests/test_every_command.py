@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -231,6 +232,64 @@ def test_while_an_agent_writes(call, tmp_path, verb):
     assert failures == []
     assert code == 0
     assert call("verify", path)[0] == 0
+
+
+# how it looks, and how it ends
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+@pytest.mark.parametrize("verb", [verb for verb in CALLS if verb != "show"])
+def test_lines_fit_the_terminal(call, source, tmp_path, monkeypatch, verb, columns):
+    """Only what is to be copied, and a path, is wider; `show` is word for word."""
+    path = tmp_path / "lcm.db"
+    path.write_bytes((source / "lcm.db").read_bytes())
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "dumb")
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    _, text = call(verb, path)
+    least = 48 if verb == "doctor" else columns  # beside its names a few words must have room
+    without_paths = [re.sub(r"\S*/\S*", "", line) for line in text.splitlines()]
+    wide = [line for line in without_paths if len(line) > max(columns, least)]
+    assert [line for line in wide if not line.startswith("  ")] == []
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+@pytest.mark.parametrize("verb", ["", *CALLS])
+def test_help_fits_the_terminal(monkeypatch, capsys, verb, columns):
+    """Examples are to be copied; all else is broken. Each has some."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main([*verb.split(), "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "examples:" in lines
+    assert [line for line in lines if len(line) > columns and not line.startswith("  ")] == []
+
+
+class Interrupted(io.StringIO):
+    """A terminal where somebody presses Ctrl-C."""
+
+    def readline(self, *_):
+        raise KeyboardInterrupt
+
+    read = readline
+
+
+def test_the_exit_codes_are_those_of_the_documentation(source, tmp_path, monkeypatch, capsys):
+    """docs/operations.md: 0 all is well, 1 something is wrong, 2 the call is, 130 Ctrl-C."""
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    table = page.partition("### Exit codes")[2].partition("\n## ")[0]
+    path = tmp_path / "lcm.db"
+    path.write_bytes((source / "lcm.db").read_bytes())
+    monkeypatch.setattr("sys.stdin", Interrupted())
+    found = {
+        main(["--db", str(path), "status"]),
+        main(["--db", str(tmp_path / "none.db"), "why"]),
+        main(["--db", str(path), "tree", "--depth", "none"]),
+        main(["--db", str(path), "forget", "--text"]),
+    }
+    assert found == {0, 1, 2, 130}
+    assert found == {int(line.split("|")[1]) for line in table.splitlines() if line[2:3].isdigit()}
+    assert "stopped" in capsys.readouterr().err
 
 
 # a long conversation
