@@ -272,10 +272,13 @@ def test_light_and_dark_are_as_the_reader_wants(browser, address):
 
 
 def test_it_goes_on_while_the_conversation_does(browser, served, talk):
-    """What is said meanwhile appears; what is chosen stays chosen."""
+    """What is said meanwhile appears; what is chosen stays chosen, and who is in the list of summaries stays there."""
     seen = browser(served)
     click_on(seen.page, 4, MESSAGES)
     seen.page.wait_for_selector("#detail article")
+    seen.page.locator("#outline summary").click()
+    seen.page.locator("#tree button").nth(1).focus()
+    listed = seen.page.locator("#tree button").nth(1).inner_text()
     store = open_store(talk)
     ledger = Ledger(store, store.session("talk"))
     entries = store.entries(ledger.session.line)
@@ -284,6 +287,7 @@ def test_it_goes_on_while_the_conversation_does(browser, served, talk):
     store.close()
     until(seen, "document.getElementById('state').textContent.startsWith('81 messages')")
     assert "xylophone" in seen.page.inner_text("#detail")
+    assert seen.page.evaluate("document.activeElement.textContent") == listed
     seen.page.focus("#graph")
     seen.page.keyboard.press("End")
     seen.page.keyboard.press("Enter")
@@ -345,4 +349,9 @@ def test_a_long_conversation_scrolls_smoothly(browser, tmp_path, record_property
     seen.page.keyboard.press("Enter")
     seen.page.wait_for_selector("#list li")
     assert f"{15000:032x}"[:8] in seen.page.locator("#list li").first.inner_text()
+    seen.page.locator("#outline summary").click()
+    seen.page.wait_for_selector("#tree li")
+    assert seen.page.locator("#tree li").count() >= count
+    seen.page.locator("#tree button").nth(500).click()
+    seen.page.wait_for_selector("#detail details")
     assert seen.messages == []

@@ -83,6 +83,7 @@ class Page {
   }
 
   take(chart) {
+    const isListed = chart.nodes === null; // the summaries are those that the list has
     chart.nodes = chart.nodes || this.chart.nodes;
     if (chart.start) {
       for (const [name, values] of Object.entries(this.chart.messages)) {
@@ -96,7 +97,7 @@ class Page {
     if (this.graph.chosen) this.graph.chosen = this.things.get(this.graph.chosen.uid) || null;
     this.curve.load(chart);
     this.tell();
-    this.list();
+    if (!isListed) this.list();
   }
 
   tell() {
@@ -170,12 +171,15 @@ class Page {
   list() {
     if (!$('outline').open || !this.chart) return;
     const below = new Set(this.chart.nodes.flatMap((node) => node.sources));
-    const branch = (node) => make('li', {}, make('button', { type: 'button', class: 'plain', onclick: () => this.choose(node) },
+    const at = $('tree').contains(document.activeElement) ? document.activeElement.dataset.uid : '';
+    const branch = (node) => make('li', {}, make('button', { type: 'button', class: 'plain', 'data-uid': node.uid, onclick: () => this.choose(node) },
       `${node.uid.slice(0, 8)} ${turnsOf(node.turns)}: ${node.topic}`), node.shown_at === null ? '' : make('span', { class: 'tag' },
       ` in the context (${node.shown_at})`), ...(node.sources.length
       ? [make('ul', {}, ...node.sources.map((uid) => this.things.get(uid)).filter(Boolean).map(branch))] : []));
     $('tree').replaceChildren(make('ul', {}, ...this.chart.nodes.filter((node) => !below.has(node.uid))
       .sort((one, other) => one.span[0] - other.span[0]).map(branch)));
+    const same = at && $('tree').querySelector(`[data-uid="${CSS.escape(at)}"]`);
+    if (same) same.focus({ preventScroll: true }); // who reads here goes on here
   }
 }
 

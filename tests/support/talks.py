@@ -132,7 +132,7 @@ def _draft(number):
 def _node(number, line, ends, sources, depth, messages):
     first, last = ends
     return Node(
-        uid=f"{number + 1:032x}", kind="condensed" if depth else "leaf", line=line, source_key=f"k{number}",
+        uid=f"e{number:031x}", kind="condensed" if depth else "leaf", line=line, source_key=f"k{number}",
         depth=depth, texts={50: f"What was said in part {number}.", 250: f"More of part {number}. " * 20},
         topic=f"part {number}", hints=(f"word{number}",), sufficient=50, degraded="", first_seq=first.seq,
         last_seq=last.seq, first_turn=first.turn, last_turn=last.turn, messages=messages, lifted=(),
