@@ -33,9 +33,11 @@ def folds_beside(
     free = [i not in kept and not entry.withdrawn for i, entry in enumerate(stored)]
     folds: dict[int, Sequence[int]] = {}
     for n, probe in enumerate(probes):
+        if found[n]:
+            continue
         at = bisect_right(bound, n)
         for k in range(max(at - 1, 0), min(at + 1, len(bound))):
-            if n in folds or found[n] or not _says_more(probe, probes[bound[k]]):
+            if n in folds or not _says_more(probe, probes[bound[k]]):
                 continue
             place, before = found[bound[k]][0], found[bound[k - 1]][-1] if k else -1
             start, end = max(before, place - LOOK_AHEAD) + 1, place + LOOK_AHEAD

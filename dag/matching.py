@@ -300,7 +300,8 @@ def _close_up(
             if _may_be(probes[n], stored[nearest], uids) and nearest not in result.taken:
                 result.taken.discard(places[0])
                 result.bind(n, nearest)
-        at = max(result.found[n], default=at)
+        if result.found[n]:
+            at = max(result.found[n])
 
 
 def _may_be(probe: Probe, entry: Entry, uids: Uids) -> bool:
