@@ -124,7 +124,7 @@ def check_host(host: Hosting) -> Iterator[Check]:
 
 
 def check_settings(host: Hosting) -> Iterator[Check]:
-    """The section ``lcm:``: wrong keys and values."""
+    """The section ``lcm:``: wrong keys and values, and those without effect."""
     if host.config is None or host.unread:
         return
     loaded = load_settings(section_of(host.config))
@@ -135,6 +135,8 @@ def check_settings(host: Hosting) -> Iterator[Check]:
             f"lcm.{problem.message}",
             f"Change it in {at}; docs/settings.md has all keys.",
         )
+    for problem in loaded.inert:
+        yield note("settings", f"lcm.{problem.message}", "It may stay where it is.")
     if not loaded.problems:
         own = sum(source != "default" for source in loaded.sources.values())
         yield good("settings", f"{own} of {len(loaded.sources)} are set, and all are understood")

@@ -25,14 +25,10 @@ _Parse = Callable[
     [Any, _Complain], Any
 ]  # gives the value or raises ValueError with what it must be
 
-#: Keys that were named once, the known one in their place, and what to do.
+#: Keys of the documents this project started from, and what took their place.
 _REPLACED: Final = {
     "state_store_path": ("database", "use database"),
     "enabled": ("threshold", "select the engine with context.engine: lcm instead"),
-    "embeddings": (
-        "search_budget_tokens",
-        "search is by words alone, since vectors found too little more; take the key out",
-    ),
 }
 _SOFT_SHARE: Final = 0.8  # of the threshold, as 0.60 is of 0.75
 _TARGET_SHARE: Final = 0.5  # of the threshold, about what 0.40 is of 0.75
@@ -41,6 +37,12 @@ _LEAST_TARGET: Final = 0.02
 _MOST_TOKENS: Final = 100_000_000
 #: More turns, or summaries, than are ever looked at together.
 _MOST_TURNS: Final = 1_000_000
+#: Keys that are read and checked, and that nothing acts on: a user must not believe otherwise.
+_IDLE: Final = frozenset(
+    {
+        "embeddings",  # left out: docs/decisions/0038
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +256,9 @@ class Settings:
     search_budget_tokens: int = _key(
         2000, _whole(1, _MOST_TOKENS), "Most tokens of one page of search results."
     )
+    embeddings: bool = _key(
+        default=False, parse=_flag, doc="Search is by words alone: vectors found too little more."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +268,7 @@ class LoadedSettings:
     settings: Settings
     problems: tuple[Problem, ...]
     sources: Mapping[str, str]  #: key to "config" or "default"
+    inert: tuple[Problem, ...] = ()  #: keys that were set and that nothing acts on
 
 
 _FIELDS: Final[Mapping[str, Field[Any]]] = {item.name: item for item in fields(Settings)}
@@ -280,6 +286,7 @@ def load_settings(raw: object) -> LoadedSettings:
     A key without a value (``null``) means its default, and so does a threshold of 0 or false.
     """
     problems: list[Problem] = []
+    inert: list[Problem] = []
     given: dict[str, Any] = {}
     for key, value in _pairs(raw, problems):
         if key not in _FIELDS:
@@ -288,9 +295,11 @@ def load_settings(raw: object) -> LoadedSettings:
             parsed = _parse(key, value, problems)
             if parsed is not None:
                 given[key] = parsed
+                if key in _IDLE and parsed != _FIELDS[key].default:
+                    inert.append(_without_effect(key, value))
     settings = Settings(**_in_order(given, problems))
     sources = {name: "config" if name in given else "default" for name in _FIELDS}
-    return LoadedSettings(settings, tuple(problems), sources)
+    return LoadedSettings(settings, tuple(problems), sources, tuple(inert))
 
 
 def read_config(path: Path) -> tuple[Mapping[str, Any], str]:
@@ -329,6 +338,11 @@ def section_of(config: Mapping[str, Any]) -> Any:
     if not isinstance(entry, Mapping) or not entry:
         return section
     return {**section, **entry} if isinstance(section, Mapping) else dict(entry)
+
+
+def _without_effect(key: str, value: object) -> Problem:
+    text = f"{key}: nothing is changed by setting it; {_FIELDS[key].metadata['doc']}"
+    return Problem(key, reprlib.repr(value), text, key)
 
 
 def _pairs(raw: object, problems: list[Problem]) -> list[tuple[str, Any]]:

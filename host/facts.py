@@ -49,7 +49,7 @@ def _facts(engine: LCMEngine) -> dict[str, Any]:
         "problems": [
             *([_SHORTENED] if engine._requests.pressure else []),
             *_resting(engine),
-            *(f"lcm.{problem.message}" for problem in loaded.problems),
+            *(f"lcm.{problem.message}" for problem in (*loaded.problems, *loaded.inert)),
             *engine._failures.recent(),
         ],
     }

@@ -1,6 +1,7 @@
 """Writes docs/settings.md from the code: python3 scripts/run.py scripts.settings_doc
 
-The keys, defaults and descriptions are those of dag/settings.py.
+The keys, defaults and descriptions are those of dag/settings.py. A setting that no code
+reads does nothing, and is listed apart.
 """  # noqa: INP001 - a script, not a package
 
 from __future__ import annotations
@@ -41,6 +42,16 @@ compressor's. Where Hermes has the section `plugins.entries.lcm.settings`, a key
 |---|---|---|
 """
 
+WITHOUT_EFFECT = """
+## Without effect in this version
+
+These are accepted and checked, and nothing acts on them
+([decision 15](decisions/0015-settings-without-effect.md), [decision 38](decisions/0038-no-search-by-meaning.md)).
+
+| key | default | why |
+|---|---|---|
+"""
+
 
 def unread(keys: Iterable[str]) -> set[str]:
     """Those of *keys* that no code asks the settings for."""
@@ -61,8 +72,12 @@ def shown(default: object) -> str:
 
 def page() -> str:
     """What docs/settings.md must hold."""
-    rows = [f"| `{key}` | {shown(default)} | {doc} |" for key, default, doc in describe()]
-    return HEAD + "\n".join(rows) + "\n"
+    rows = {key: f"| `{key}` | {shown(default)} | {doc} |" for key, default, doc in describe()}
+    idle = unread(rows)
+    text = HEAD + "\n".join(row for key, row in rows.items() if key not in idle) + "\n"
+    if idle:
+        text += WITHOUT_EFFECT + "\n".join(row for key, row in rows.items() if key in idle) + "\n"
+    return text
 
 
 def main(_: list[str]) -> int:

@@ -9,7 +9,7 @@ from xml.dom import minidom
 
 import pytest
 from lcm.console.cli import setup_parser
-from lcm.dag.settings import describe
+from lcm.dag.settings import describe, load_settings
 from lcm.scripts.drawings import DRAWINGS
 from lcm.scripts.settings_doc import page, unread
 from lcm.tools.toolset import schemas
@@ -19,6 +19,10 @@ DOCS = ROOT / "docs"
 PAGES = sorted(
     [*ROOT.glob("*.md"), *DOCS.rglob("*.md")], key=lambda path: path.relative_to(ROOT).as_posix()
 )
+#: A value of each setting without effect that is not its default.
+OTHER_VALUES = {
+    "embeddings": True,
+}
 
 
 def named_id(path):
@@ -61,9 +65,12 @@ def test_every_setting_has_one_row():
     assert sorted(key for key, _ in rows(text)) == sorted(key for key, _, _ in describe())
 
 
-def test_every_setting_has_an_effect():
-    """Each is asked for by some code: what a user may set must not do nothing."""
-    assert unread(key for key, _, _ in describe()) == set()
+def test_settings_without_effect_are_said_to_have_none():
+    """What the documentation lists, what the status warns of and what no code reads are the same."""
+    idle = unread(key for key, _, _ in describe())
+    assert idle == set(OTHER_VALUES)
+    warned = {problem.key for problem in load_settings(OTHER_VALUES).inert}
+    assert warned == idle
 
 
 def test_every_tool_is_documented_and_no_other():

@@ -68,6 +68,7 @@ def test_nothing_set_means_the_documented_defaults():
         "ignore_sessions": (),
         "memory_only_sessions": (),
         "search_budget_tokens": 2000,
+        "embeddings": False,
     }
 
 
@@ -102,6 +103,7 @@ def test_every_key_is_applied():
         ignore_sessions: [cron_*, "test?"]
         memory_only_sessions: private*
         search_budget_tokens: 500
+        embeddings: true
         """
     )
     assert not loaded.problems
@@ -128,6 +130,7 @@ def test_every_key_is_applied():
         ignore_sessions=("cron_*", "test?"),
         memory_only_sessions=("private*",),
         search_budget_tokens=500,
+        embeddings=True,
     )
 
 
@@ -197,8 +200,8 @@ def test_a_wrong_number_is_reported_and_the_default_used(key, value):
         ("state_updates", "sometimes"),
         ("state_updates", True),
         ("redact", 0),
-        ("estimate_sufficient_tokens", "perhaps"),
-        ("estimate_sufficient_tokens", 2),
+        ("embeddings", "perhaps"),
+        ("embeddings", 2),
         ("state_generation_model", 7),
         ("ignore_sessions", {"a": 1}),
         ("ignore_sessions", True),
@@ -323,10 +326,9 @@ def test_no_section_raises(raw):
             assert type(getattr(settings, key)) is type(default)
 
 
-@pytest.mark.parametrize("value", [True, False, "on"])
-def test_embeddings_are_refused_in_clear_words(value):
-    """Who sets ``embeddings`` must not believe that it changes anything, and reads why it does not."""
-    loaded = load_settings({"embeddings": value, "condense_fanin": 5})
-    assert ["embeddings"] == [problem.key for problem in loaded.problems]
-    assert "search is by words alone" in loaded.problems[0].message
-    assert loaded.settings == Settings(condense_fanin=5)
+def test_a_setting_without_effect_is_reported():
+    """A user who sets ``embeddings`` must not believe that it changes anything yet."""
+    loaded = load_settings({"embeddings": True, "threshold": 0.5, "state_updates": "ahead"})
+    assert ["embeddings"] == [problem.key for problem in loaded.inert]
+    assert () == loaded.problems
+    assert loaded.settings.embeddings
