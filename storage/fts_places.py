@@ -21,6 +21,8 @@ __all__ = ["ranked"]
 
 #: Neighbouring numbers that are one place, how many places are looked at closely, and how many at all.
 _PLACE, _PLACES, _LIKELY = 8, 24, 60
+#: Places from which on it pays to find out whether a term can still lift a new one, by so much and not by rounding.
+_MANY, _ROUNDED = 1_000, 1.000_001
 #: Messages with which a close look is content.
 _FEW = 10
 
@@ -86,29 +88,43 @@ def _kept(sql: sqlite3.Connection, numbers: Numbers, where: Filter) -> set[int] 
 def _likely(
     numbers: Numbers, kept: set[int] | None, terms: Sequence[Found], scope: Scope
 ) -> list[int]:
-    """Places, that is runs of ``_PLACE`` numbers, the one with the most to say first."""
+    """Places, that is runs of ``_PLACE`` numbers, the one with the most to say first.
+
+    As soon as all that is left cannot lift a new place among the best, only those that are known are counted on.
+    """
     worth: dict[int, float] = defaultdict(float)
+    held: list[tuple[set[int], float]] = []
+    rest = sum(ranking.weight(scope.messages, term.holders) for term in terms)
     for term in terms:
         gain = ranking.weight(scope.messages, term.holders)
         holding = numbers[term] if kept is None else kept.intersection(numbers[term])
-        for place in {number // _PLACE for number in holding}:
+        places = {number // _PLACE for number in holding}
+        settled = len(places) > _MANY and _least(worth) > rest * _ROUNDED
+        for place in places.intersection(worth) if settled else places:
             worth[place] += gain
-    around = {
-        place: own + (worth.get(place - 1, 0.0) + worth.get(place + 1, 0.0)) / 2
-        for own, place in _best(worth)
-    }
+        held.append((places, gain))
+        rest -= gain
+
+    def whole(place: int) -> float:
+        if place in worth:
+            return worth[place]
+        return sum((gain for places, gain in held if place in places), 0.0)
+
+    least = _least(worth)
+    best = sorted((own, place) for place, own in worth.items() if own >= least)[-_LIKELY:]
+    around = {place: own + (whole(place - 1) + whole(place + 1)) / 2 for own, place in best}
     return sorted(around, key=lambda place: (-around[place], -place))
 
 
-def _best(worth: Mapping[int, float]) -> list[tuple[float, int]]:
-    """The ``_LIKELY`` places that are worth most, of equal ones the last."""
-    least, left = 0.0, _LIKELY
+def _least(worth: Mapping[int, float]) -> float:
+    """What the last of the ``_LIKELY`` best places is worth; 0 if there are fewer."""
+    left = _LIKELY
     held = Counter(worth.values())  # few: each is a sum of the same weights
-    for least in sorted(held, reverse=True):
-        left -= held[least]
+    for own in sorted(held, reverse=True):
+        left -= held[own]
         if left <= 0:
-            break
-    return sorted((own, place) for place, own in worth.items() if own >= least)[-_LIKELY:]
+            return own
+    return 0.0
 
 
 def _spans(places: Sequence[int], scope: Scope) -> list[Span]:

@@ -26,6 +26,12 @@ __all__ = ["search", "search_nodes", "vocabulary"]
 _MOST = 40_000
 #: Messages of a scope whose words are counted for that scope alone, and that are told from others' by number.
 _SMALL = 20_000
+#: Messages of the database among which every occurrence of a word is read for a scope that is a small part of it.
+_OFTEN = 4_000
+#: Numbers from which on frequent terms are counted in samples, how many of those, and numbers of each.
+_SAMPLED, _SAMPLES, _SAMPLE = 100_000, 16, 4_000
+#: The newest numbers, and how many of them must hold a word, or a phrase, that is counted so: phrases take longer.
+_NEWEST, _FREQUENT, _FREQUENT_PHRASE = 20_000, 2_500, 250
 #: Results with which a search is content.
 _FEW = 10
 #: Share of the database from which on a scope is read as if it were all of it.
@@ -88,9 +94,28 @@ def _terms(sql: sqlite3.Connection, asked: dict[str, bool], scope: Scope) -> lis
     stems = _stems(sql, list(asked))
     found: dict[str, Found] = {}
     for text, spreads in asked.items():
-        (count,) = sql.execute(_COUNT, [text, scope.low, scope.high]).fetchone()
-        found[stems[text] or text] = Found(text, stems[text], spreads, count)
+        holders = _holders(sql, text, scope, _FREQUENT if spreads else _FREQUENT_PHRASE)
+        found[stems[text] or text] = Found(text, stems[text], spreads, holders)
     return sorted(found.values(), key=lambda term: term.holders)
+
+
+def _holders(sql: sqlite3.Connection, text: str, scope: Scope, frequent: int) -> int:
+    """How many messages hold a term; of a frequent one about how many, for a weight needs to know no better.
+
+    To count the holders of a phrase of common words in a million messages takes 80 ms.
+    """
+    low, high = scope.low, scope.high
+    step = (high - low + 1) // _SAMPLES
+    if step * _SAMPLES < _SAMPLED or _counted(sql, text, high - _NEWEST + 1, high) < frequent:
+        return _counted(sql, text, low, high)
+    firsts = range(low, low + step * _SAMPLES, step)
+    some = sum(_counted(sql, text, first, first + _SAMPLE - 1) for first in firsts)
+    return some * step // _SAMPLE
+
+
+def _counted(sql: sqlite3.Connection, text: str, low: int, high: int) -> int:
+    (count,) = sql.execute(_COUNT, [text, low, high]).fetchone()
+    return int(count)
 
 
 def _stems(sql: sqlite3.Connection, texts: Sequence[str]) -> dict[str, str]:
@@ -148,8 +173,8 @@ def _is_wide(sql: sqlite3.Connection, term: Found, scope: Scope) -> bool:
     """Whether reading every occurrence in the database costs little more than reading those of the scope."""
     if scope.share >= _WIDE:
         return True
-    few = f"SELECT count(*) FROM (SELECT 1 FROM message_index WHERE message_index MATCH ? LIMIT {_SMALL})"
-    return int(sql.execute(few, [term.text]).fetchone()[0]) < _SMALL
+    few = f"SELECT count(*) FROM (SELECT 1 FROM message_index WHERE message_index MATCH ? LIMIT {_OFTEN})"
+    return int(sql.execute(few, [term.text]).fetchone()[0]) < _OFTEN
 
 
 def _earlier(sql: sqlite3.Connection, texts: Sequence[str], where: Filter, limit: int) -> list[Hit]:

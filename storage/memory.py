@@ -91,8 +91,9 @@ class MemoryStore(MemoryGraph):
             self._lines.setdefault(session.line, Line(base))
             return self._sessions.setdefault(session.name, session)
 
-    def sessions(self) -> list[Session]:
-        return sorted(self._sessions.values(), key=lambda session: (session.created, session.name))
+    def sessions(self, lines: Sequence[int] | None = None) -> list[Session]:
+        found = [each for each in self._sessions.values() if lines is None or each.line in lines]
+        return sorted(found, key=lambda session: (session.created, session.name))
 
     def lineage(self, line: int) -> tuple[int, ...]:
         found: list[int] = []

@@ -56,8 +56,8 @@ class Store(Protocol):
         it. A session that exists already is returned as it is.
         """
 
-    def sessions(self) -> list[Session]:
-        """All sessions, oldest first."""
+    def sessions(self, lines: Sequence[int] | None = None) -> list[Session]:
+        """All sessions, or those of these lines, oldest first."""
 
     def lineage(self, line: int) -> tuple[int, ...]:
         """The line and those it was branched from, nearest first."""

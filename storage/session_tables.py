@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Sequence
 
 from .records import Session
 from .seals import reseal
@@ -19,9 +20,11 @@ def named(sql: sqlite3.Connection, name: str) -> Session | None:
     return Session(*row) if row else None
 
 
-def every(sql: sqlite3.Connection) -> list[Session]:
-    """All sessions, oldest first."""
-    return [Session(*row) for row in sql.execute(f"{_SESSION}ORDER BY created, name")]
+def every(sql: sqlite3.Connection, lines: Sequence[int] | None = None) -> list[Session]:
+    """All sessions, or those of these lines, oldest first."""
+    where = "" if lines is None else f"WHERE line IN ({','.join('?' * len(lines))}) "
+    rows = sql.execute(f"{_SESSION}{where}ORDER BY created, name", list(lines or ()))
+    return [Session(*row) for row in rows]
 
 
 def start(sql: sqlite3.Connection, name: str, parent: str, relation: str) -> Session:

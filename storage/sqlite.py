@@ -92,9 +92,9 @@ class SqliteStore:
                 sql, name, parent, relation
             )
 
-    def sessions(self) -> list[Session]:
+    def sessions(self, lines: Sequence[int] | None = None) -> list[Session]:
         with self._connection.reading() as sql:
-            return session_tables.every(sql)
+            return session_tables.every(sql, lines)
 
     def lineage(self, line: int) -> tuple[int, ...]:
         with self._connection.reading() as sql:

@@ -35,7 +35,7 @@ def origins(desk: Desk, messages: Sequence[Message], nodes: Sequence[Node]) -> O
         on_line = [number for number in others if others[number] == line]
         places |= {entry.id: entry for entry in desk.store.placed(line, on_line)}
     held: dict[int, list[Session]] = defaultdict(list)
-    for session in desk.store.sessions():
+    for session in desk.store.sessions([*{*lines.values(), *(node.line for node in nodes)}]):
         held[session.line].append(session)
     found = [(each.uid, lines.get(each.id, 0), each.time) for each in messages]
     found += [(each.uid, each.line, each.time) for each in nodes]
