@@ -156,7 +156,7 @@ def test_the_comparison_says_what_was_measured():
     """The compressor's table is the sum of the replay's tables, and our figures are those of the last run."""
     text = (DOCS / "comparison.md").read_text(encoding="utf-8")
     sets = dict(replayed())
-    assert len(sets) == 6
+    assert len(sets) == 10
     for name, rows in sets.items():
         (said,) = re.findall(rf"^\| {name} \|(.*)\|$", text, re.MULTILINE)
         pairs = [[row[at].replace(",", "").split(" / ") for row in rows] for at in (3, 4)]
