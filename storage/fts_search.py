@@ -26,8 +26,9 @@ __all__ = ["search", "search_nodes", "vocabulary"]
 _MOST = 40_000
 #: Messages of a scope whose words are counted for that scope alone, and that are told from others' by number.
 _SMALL = 20_000
-#: Messages of the database among which every occurrence of a word is read for a scope that is a small part of it.
-_OFTEN = 4_000
+#: Messages that hold a word, up to which every occurrence is read for a scope that is a small part of the database: how
+#: often a word stands in a message is known in no other way, and with 4,000 long answers are found less well.
+_OFTEN = 20_000
 #: Numbers from which on frequent terms are counted in samples, how many of those, and numbers of each.
 _SAMPLED, _SAMPLES, _SAMPLE = 100_000, 16, 4_000
 #: The newest numbers, and how many of them must hold a word, or a phrase, that is counted so: phrases take longer.

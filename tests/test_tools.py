@@ -233,6 +233,15 @@ def test_regex_works_and_explains_itself(desk):
         assert "too large" in ask(desk, "lcm_grep", query=large, mode="regex")["error"]
 
 
+@pytest.mark.parametrize("mode", ["exact", "regex", "auto"])
+def test_a_search_that_stopped_says_how_much_it_read(desk, monkeypatch, mode):
+    """Nothing found in the newest messages is not nothing found in all of them."""
+    count = desk.store.totals().messages
+    monkeypatch.setattr(Stopwatch.__init__, "__defaults__", (-1.0,))
+    note = ask(desk, "lcm_grep", query="qqxxzz", mode=mode)["note"]
+    assert f"Searched the newest 1 of {count} messages" in note
+
+
 @pytest.mark.parametrize(
     ("query", "text"),
     [

@@ -253,13 +253,15 @@ def _auto(desk: Desk, text: str, where: Filter) -> Ranking:
         said = f"{_AS_WORDS} {note}".strip() if looks_like_a_pattern(text) else note
         return Ranking(hits, terms.needles, "auto", said)
     literal = text.strip().strip('"') or text.strip()
+    looked = None
     for part, how in spellings(literal).items():
         found = _scan(desk, exactly(part), _Search(text, where, [part]), "exact")
         if found.hits:
-            return Ranking(found.hits, found.needles, "exact", f"No word matched; found {how}.")
+            return replace(found, note=f"No word matched; found {how}. {found.note}".strip())
+        looked = found.looked if looked is None else looked
     ranking = _fuzzy(desk, text, where)
     note = f"{_AS_WORDS} {ranking.note}".strip() if looks_like_a_pattern(text) else ranking.note
-    return replace(ranking, note=note, tried="auto, exact and fuzzy")
+    return replace(ranking, note=note, tried="auto, exact and fuzzy", looked=looked)
 
 
 def _timely(desk: Desk, text: str, where: Filter) -> tuple[list[Hit], Terms, str]:
@@ -348,17 +350,19 @@ def _scan(
     """
     watch = watch or Stopwatch()
     hits: dict[int, Hit] = {}
-    note = ""
+    looked = last = 0
     everything = replace(search.where, without=())
     texts = chain.from_iterable(map(desk.store.texts, _own_calls_last(everything)))
     for number, version, text in texts:
+        looked += number != last
+        last = number
         if number not in hits and (at := find(text)) >= 0:
             score = float(at + 1 if weigh else number)
             hits[number] = Hit(score, message=number, version=version)
         if watch.over():
-            note = "The search took too long and stopped before the oldest messages."
-            break
-    return Ranking(list(hits.values()), search.needles, mode, note)
+            note = f"The search took too long: it read the newest {looked} messages and stopped."
+            return Ranking(list(hits.values()), search.needles, mode, note, looked=looked)
+    return Ranking(list(hits.values()), search.needles, mode)
 
 
 def _by_reading(desk: Desk, text: str, where: Filter) -> Ranking:

@@ -33,6 +33,8 @@ class Ranking:
     note: str = ""
     tried: str = ""
     """What was tried, where it was more than the one mode."""
+    looked: int | None = None
+    """How many messages were read before the time was up; None: all of them."""
     find: Find | None = None
     """Where in a text the match is, if no needle says it."""
 
@@ -122,8 +124,11 @@ def note_on(desk: Desk, ranking: Ranking, hits: Sequence[Hit], where: Filter) ->
         more += ["scope 'all'"] if where.lines is not None else []
         more += ["fewer filters"] if where.is_narrow else []
         advice = " or ".join(filter(None, [", ".join(more[:-1]), more[-1]]))
+        searched = (
+            f"{count}" if ranking.looked is None else f"the newest {ranking.looked} of {count}"
+        )
         notes.append(
-            f"Searched {count} messages {reach} in mode {mode}: nothing found. Try {advice}."
+            f"Searched {searched} messages {reach} in mode {mode}: nothing found. Try {advice}."
         )
     else:
         if ranking.mode in ("auto", "fuzzy") and len(hits) >= POOL:
