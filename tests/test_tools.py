@@ -273,7 +273,7 @@ def test_no_pattern_holds_anything_up(desk, monkeypatch, query, text):
     thread.join()
     assert "results" in answer
     assert seconds < 5
-    assert seconds < 0.4 or "too long" in answer["note"]
+    assert seconds < 1 or "too long" in answer["note"]
     assert max([b - a for a, b in pairwise([started, *beats])], default=0) < 1
 
 
