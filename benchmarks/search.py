@@ -10,6 +10,7 @@ import sqlite3
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ _KINDS = (
     ("common words only", _COMMON, "all", (0.2, 0.5)),
     (f"a question to a session of {_SESSION:,}", _PLAIN, "session", (0.1, None)),
 )
+#: Rows of the live list of a call in a long conversation, and milliseconds that it may take before it searches.
+_LIST, _OWN = 10_000, 2
 #: Sessions between two lines on how far the filling is.
 _STEP = 50
 
@@ -63,10 +66,38 @@ def search(folder: Path, sizes: Sequence[int], runs: int) -> list[Figure]:
                         detail=race.detail,
                     )
                 )
+        figures.append(_before(engine, size, runs))
         engine.close()
         for name in folder.glob(f"{path.name}*"):
             name.unlink()
     return figures
+
+
+def _before(engine: Any, size: int, runs: int) -> Figure:
+    """What a call takes before its search: an empty query is answered when all else is done, the list looked at too.
+
+    The floor compares the list with copies of its rows, which is how a change in place of any row is seen.
+    """
+    rows = conversation(min(size, _LIST), "live")
+    copied = deepcopy(rows)
+    engine.on_session_start("live")
+    engine.ingest(rows)
+
+    def ours(_: int) -> Taken:
+        call = {"query": ""}
+        return timed(lambda: engine.handle_tool_call("lcm_grep", call, messages=list(rows)))
+
+    race = alternate(runs, ours, lambda _: timed(lambda: rows == copied))
+    return Figure(
+        "search",
+        f"before a search, live list of {len(rows):,}, {size:,} messages stored",
+        race.ours.wall * 1000,
+        race.floor.wall * 1000,
+        "ms",
+        reach=f"under {_OWN} ms of CPU time at {_LIST:,}",
+        reached=race.ours.cpu * 1000 < _OWN if len(rows) == _LIST else None,
+        detail=race.detail,
+    )
 
 
 def _filled(path: Path, size: int) -> Any:
