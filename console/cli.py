@@ -20,7 +20,7 @@ from .arguments import Help, add_common, add_verbs, options_of
 from .chat import slash
 from .explaining import explain
 from .salvaging import on_what_is_left
-from .verb import Answer, Call, Verb
+from .verb import Answer, Call, Verb, WrongCall
 from .verbs import VERBS
 
 __all__ = ["database_path", "main", "run", "setup_parser", "slash"]
@@ -97,11 +97,12 @@ def run(
     except BrokenPipeError:
         _close_pipe()
         return WRONG
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, EOFError):  # Ctrl-C, or Ctrl-D where something is asked
         screen.put("\nlcm: stopped\n", sys.stderr)
         return STOPPED
     except Exception as error:  # noqa: BLE001 - a person gets words, never a traceback
-        return _fail(error, path, as_data=as_data)
+        code = USAGE if isinstance(error, WrongCall) else WRONG
+        return _fail(error, path, as_data=as_data, code=code)
     return GOOD if found.good else WRONG
 
 

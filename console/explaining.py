@@ -7,6 +7,7 @@ from typing import Final
 from ..dag.redact import redacted
 from ..storage.errors import StoreError, StoreMissing
 from ..tools.answers import ToolError
+from .verb import WrongCall
 
 __all__ = ["explain"]
 
@@ -24,7 +25,7 @@ def explain(error: Exception, path: str) -> tuple[str, str]:
         return error.error, error.hint.replace("lcm_grep, from lcm_describe", "search, from tree")
     if isinstance(error, StoreError):
         return str(error), ""
-    if isinstance(error, LookupError) and type(error) is LookupError:
+    if type(error) in (LookupError, WrongCall):  # and no KeyError, which would be a fault of ours
         return str(error), ""
     return (
         f"{path} could not be read ({type(error).__name__}: {redacted(str(error))}).",

@@ -28,11 +28,12 @@ from ..storage.protocol import Store
 from ..storage.records import Session
 from .backup import make_backup
 from .screen import clean, many, put
-from .verb import Answer, Call, Verb, find_session
+from .verb import Answer, Call, Verb, WrongCall, find_session
 
 __all__ = ["VERB"]
 
 _LISTED: Final = 12
+_DECLINED: Final = "Nothing was changed."
 _NOT_DONE: Final = "Nothing was changed. To do it, say yes when asked, or add --yes."
 _LEFT: Final = (
     "Old bytes may still be in the file, because another process is using it just now. "
@@ -57,7 +58,7 @@ def run(call: Call) -> Answer:
         return _finished(call)
     text, session = options.get("text"), options.get("session")
     if (text is None) == (not session):
-        raise LookupError("Say what to forget: --session ID, or --text for a string; one of them.")
+        raise WrongCall("Say what to forget: --session ID, or --text for a string; one of them.")
     return _session(call) if text is None else _text(call, text or _asked_for())
 
 
@@ -137,14 +138,16 @@ def _settle(call: Call, data: dict[str, Any], do: Callable[[], dict[str, Any]]) 
     """Show, ask, keep a backup where one is wanted, and do it."""
     data["older_backups"] = _backups(call.path)
     agreed = bool(call.options.get("yes"))
-    if not agreed and sys.stdin.isatty() and not call.options.get("json"):
+    asked = not agreed and sys.stdin.isatty() and not call.options.get("json")
+    if asked:
         put(_view(data), sys.stderr)
         agreed = _says_yes("Forget it? This cannot be undone. [y/N] ")
         if agreed and call.options.get("backup") is None and _says_yes(_OFFER):
             call = _with_backup(call)
     if not agreed:
-        data |= {"done": False, "note": _NOT_DONE}
-        return Answer(data, good=False, text=_view(data), prose=True)
+        data |= {"done": False, "note": _DECLINED if asked else _NOT_DONE}
+        text = f"{_DECLINED}\n" if asked else _view(data)  # who was asked has seen what would go
+        return Answer(data, good=False, text=text, prose=True)
     if call.options.get("backup") is not None:
         data["backup"] = make_backup(call.path, call.options["backup"], call.progress).path
     data |= do()
@@ -162,7 +165,10 @@ def _with_backup(call: Call) -> Call:
 
 def _says_yes(question: str) -> bool:
     put(question, sys.stderr)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    said = sys.stdin.readline()
+    if not said:  # Ctrl-D is no answer
+        raise EOFError
+    return said.strip().lower() in ("y", "yes")
 
 
 def _asked_for() -> str:

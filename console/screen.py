@@ -40,6 +40,8 @@ __all__ = [
 #: Columns where nothing says how many there are: room for a line of a log.
 _PIPE_COLUMNS: Final = 100
 _LEAST_COLUMNS: Final = 20
+#: What is printed below each other needs no height; rich wants one beside the width.
+_LINES: Final = 25
 #: Seconds of silence before progress is shown.
 _QUIET_SECONDS: Final = 1.0
 _SIGN_OF_LIFE_SECONDS: Final = 5.0
@@ -104,6 +106,7 @@ def page(*shown: RenderableType, width: int, encoding: str = "utf-8", colour: bo
     console = Console(
         file=paper,
         width=width,
+        height=_LINES,  # with the width alone a dumb terminal gets 80 columns
         force_terminal=colour,
         color_system="auto" if colour else None,
         markup=False,

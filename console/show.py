@@ -19,7 +19,7 @@ from ..tools.answers import ToolError
 from ..tools.desk import Desk
 from .screen import clean, many
 from .status import no_session
-from .verb import Answer, Call, Verb, number_to
+from .verb import Answer, Call, Verb, WrongCall, number_to
 
 __all__ = ["VERB", "gather", "view", "words"]
 
@@ -165,7 +165,7 @@ def run(call: Call) -> Answer:
         data = gather_turn(call.open(), session, turn)
         return Answer(data, text=view_turn(data))
     if not call.options.get("uid"):
-        raise LookupError("Say which one: a uid, or --turn with a number.")
+        raise WrongCall("Say which one: a uid, or --turn with a number.")
     data = gather(call.open(), session, call.options["uid"])
     return Answer(data, text=view(data))
 

@@ -129,8 +129,7 @@ def _warnings(facts: Mapping[str, Any]) -> list[str]:
 
 def is_well(data: Mapping[str, Any]) -> bool:
     """Whether nothing needs a person's attention."""
-    nothing = data["store"] is None and not data["engine"]["known"]
-    return data["engine"]["active"] is not False and not data["warnings"] and not nothing
+    return data["engine"]["active"] is not False and not data["warnings"]
 
 
 def view(data: Mapping[str, Any]) -> RenderableType:
@@ -297,7 +296,8 @@ def run(call: Call) -> Answer:
     data = gather(call.store, call.found(), call.facts)
     if call.store is None:
         data["no_database"] = call.path
-    return Answer(data, is_well(data), [view(data)])
+    missing = call.store is None and bool(call.options.get("db"))  # a file that was named is meant
+    return Answer(data, is_well(data) and not missing, [view(data)])
 
 
 VERB = Verb(

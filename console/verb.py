@@ -18,11 +18,24 @@ from ..storage.records import Session
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["Answer", "Call", "Progress", "Verb", "find_session", "last_used", "number_to"]
+__all__ = [
+    "Answer",
+    "Call",
+    "Progress",
+    "Verb",
+    "WrongCall",
+    "find_session",
+    "last_used",
+    "number_to",
+]
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how many are done, and of how many (0: that is not known)."""
 _LISTED: Final = 5
+
+
+class WrongCall(LookupError):
+    """The options of a verb do not go together, or one is missing: the exit code is 2."""
 
 
 @dataclass(frozen=True, slots=True)

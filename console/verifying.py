@@ -110,8 +110,9 @@ def _of_host(report: Report) -> str:
     if host is None:
         return f"its own log was not looked at: {report.unread}"
     rows = f"{many(host.rows, 'row')} of {many(host.sessions, 'session')} in {host.path}"
-    left_out = f"{host.own:,} of our own, {host.system:,} of the system"
-    return f"{rows}: {host.found:,} here, {left_out}"
+    why = "its log has a message once more for each compaction that left it in the list"
+    left_out = f"{host.own:,} written by lcm itself, {host.system:,} of the system"
+    return f"{rows} ({why}): {host.found:,} of messages that are here, {left_out}"
 
 
 VERB = Verb(

@@ -286,13 +286,13 @@ def test_status_before_the_first_turn_is_no_screen_of_zeros(tmp_path, capsys):
 
 
 def test_status_of_a_fresh_home_is_the_same_from_a_clone(tmp_path, call, capsys):
-    """But for what only Hermes knows: no session, no database yet, where it will be. Exit code 1: nothing is known."""
+    """But for what only Hermes knows: no session, no database yet, where it will be. Nothing is wrong."""
     path = str(tmp_path / "lcm" / "lcm.db")
     assert ask(facts(window=None), "status", db_path=path) == 0
     inside = " ".join(capsys.readouterr().out.split())
     code, out, err = call("status", "--home", tmp_path)
     outside = " ".join(out.split())
-    assert (code, err) == (1, "")
+    assert (code, err) == (0, "")
     for said in (inside, outside):
         assert "session no session yet: it begins with the first turn" in said
         assert f"none yet at {path}" in said.replace("\n", "")
@@ -526,7 +526,8 @@ def test_the_program_answers_with_exit_codes(home, tmp_path):
     good = shell("verify", "--home", home)
     assert (good.returncode, errors(good.stderr)) == (0, [])
     assert b"verify: every message accounted for" in good.stdout
-    assert shell("status", "--home", tmp_path).returncode == 1
+    assert shell("status", "--home", tmp_path).returncode == 0
+    assert shell("status", "--db", tmp_path / "none.db").returncode == 1
     for wrong in (
         [],
         ["staus"],

@@ -320,7 +320,7 @@ class Terminal(io.StringIO):
 
 @pytest.mark.parametrize(
     ("typed", "gone", "copies"),
-    [("y\ny\n", True, 1), ("y\nn\n", True, 0), ("n\n", False, 0), ("", False, 0)],
+    [("y\ny\n", True, 1), ("y\nn\n", True, 0), ("n\n", False, 0), ("\n", False, 0)],
 )
 def test_a_person_is_asked(kept, capsys, monkeypatch, typed, gone, copies):
     """At a terminal: what would go is shown, then the question, then the offer of a backup; all but a yes is a no."""
@@ -339,9 +339,9 @@ def test_a_person_is_asked(kept, capsys, monkeypatch, typed, gone, copies):
 def test_what_cannot_be_meant_is_refused(kept, capsys):
     """Neither or both, a session that is not there, a string too short, one that stands nowhere."""
     folder, _, _, _ = kept
-    assert cli(folder, "forget") == 1
+    assert cli(folder, "forget") == 2
     assert "--session ID, or --text" in capsys.readouterr().err
-    assert cli(folder, "forget", "--session", "first", "--text", stdin=NEEDLE) == 1
+    assert cli(folder, "forget", "--session", "first", "--text", stdin=NEEDLE) == 2
     assert cli(folder, "forget", "--session", "nobody", "--yes") == 1
     assert cli(folder, "forget", "--text", "--yes", stdin="abc") == 1
     assert "4 characters" in capsys.readouterr().err

@@ -287,6 +287,21 @@ def test_lcm_uses_the_python_it_is_told_to(bare):
     assert "networkx" in done.stderr
 
 
+def test_lcm_says_how_to_name_a_python(bare, tmp_path):
+    """In a clone without environments, where no Python has what it needs: the one that runs Hermes can be named."""
+    clone = tmp_path / "clone"
+    (clone / "scripts").mkdir(parents=True)
+    shutil.copy(SCRIPTS / "lcm", clone / "scripts" / "lcm")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "python3").symlink_to(bare / "bin" / "python")
+    for name in ("sh", "dirname", "readlink", "sed"):
+        (tools / name).symlink_to(shutil.which(name))
+    done = run(clone / "scripts" / "lcm", "status", env={"PATH": str(tools)})
+    assert done.returncode == 1
+    assert "PYTHON=/path/to/the/python scripts/lcm" in done.stderr
+
+
 def test_the_seconds_are_never_cut():
     """In 80 columns and in 20 a line fits, and what moves is at its end."""
     label = "Hermes, in .venvs/quickstart"
