@@ -38,9 +38,12 @@ def gather(
     *,
     depth: int = DEPTH,
     messages: bool = False,
+    everything: bool = True,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """The summaries of the session's line, oldest first, and what is under none of them.
+
+    Without *everything* only what is under the newest at the top is read.
 
     Raises:
         StoreDamaged: the graph goes round in circles.
@@ -57,7 +60,8 @@ def gather(
     top = list(outline(list(nodes.values())))
     shown = []
     for number, branch in enumerate(top, 1):
-        shown.append(show.node(branch, depth))
+        wanted = everything or number > len(top) - _NEWEST
+        shown.append(show.node(branch, depth if wanted else 1))
         if progress is not None:
             progress("summaries at the top", number, len(top))
     return {
@@ -96,8 +100,12 @@ class _Show:
             data["sources"] = [self.node(source, depth - 1) for source in branch.sources]
             if self.messages:
                 data["leaves"] = self._leaves(node)
-        elif branch.sources:
+            return data
+        if branch.sources:
             data["hidden"] = len(branch.sources)
+        own = sum(source.message is not None for source in node.sources)
+        if self.messages and own:
+            data["hidden_messages"] = own
         return data
 
     def _leaves(self, node: Node) -> list[dict[str, Any]]:
@@ -144,6 +152,8 @@ def _grow(tree: Tree, nodes: Iterable[Mapping[str, Any]], *, top: bool = True) -
             branch.add(Text(leaf["uid"][:_SHORT], style="dim").append(f" {said}", style=""))
         if hidden := node.get("hidden"):
             branch.add(Text(f"{hidden} more below: --depth", style="dim"))
+        if hidden := node.get("hidden_messages"):
+            branch.add(Text(f"{many(hidden, 'message')} below: --depth", style="dim"))
 
 
 def _label(node: Mapping[str, Any], *, top: bool) -> Any:
@@ -168,9 +178,18 @@ def run(call: Call) -> Answer:
     if session is None:
         said = no_session(call.store, call.facts)
         return Answer({"session": None, "note": said}, shown=[said])
-    asked = {name: call.options[name] for name in ("depth", "messages")}
-    data = gather(call.open(), session, **asked, progress=call.progress)
-    return Answer(data, shown=[view(data, everything=bool(call.options.get("all")))])
+    messages = bool(call.options["messages"])
+    depth = call.options["depth"] or (_MOST_DEPTH if messages else DEPTH)
+    everything = bool(call.options.get("all"))
+    data = gather(
+        call.open(),
+        session,
+        depth=depth,
+        messages=messages,
+        everything=everything or bool(call.options.get("json")),
+        progress=call.progress,
+    )
+    return Answer(data, shown=[view(data, everything=everything)])
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -179,9 +198,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--depth",
         dest="lcm_depth",
         type=number_to(_MOST_DEPTH),
-        default=DEPTH,
         metavar="N",
-        help=f"levels to show (default: {DEPTH})",
+        help=f"levels to show (default: {DEPTH}; with --messages: all)",
     )
     parser.add_argument(
         "--all",
@@ -193,7 +211,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--messages",
         dest="lcm_messages",
         action="store_true",
-        help="show the messages under each leaf",
+        help="show the messages under each leaf too, which are a level of their own",
     )
 
 

@@ -10,7 +10,7 @@ from lcm.console.verb import find_session
 from lcm.dag.ingest import Ledger
 from lcm.storage import open_store
 from moving import full_store
-from talks import compacted
+from talks import compacted, deep, long
 
 
 @pytest.fixture
@@ -135,3 +135,54 @@ def test_summaries_are_counted_alike(database, tmp_path, call):
     _, out, _ = call("import", file, "--db", other)
     assert f"{count} summary nodes" in out
     assert json.loads(call("verify", "--db", other, "--json")[1])["checked"]["nodes"] == count
+
+
+def leaves_of(nodes):
+    """The messages under these nodes of the data, by name."""
+    for node in nodes:
+        yield from (leaf["uid"] for leaf in node.get("leaves", ()))
+        yield from leaves_of(node.get("sources", ()))
+
+
+def test_a_tree_with_messages_goes_down_to_them(tmp_path, call):
+    """Whatever their depth: every message is there, and nothing is said to be further down."""
+    path = tmp_path / "lcm.db"
+    deep(path, levels=5)
+    words = ("tree", "--messages", "--db", path)
+    names = [f"{number:032x}" for number in range(32)]
+    assert list(leaves_of(json.loads(call(*words, "--json")[1])["nodes"])) == names
+    code, out, _ = call(*words)
+    assert code == 0 and "below: --depth" not in out
+    assert out.count(f"{names[0][:8]} ") == 32  # as they are written before each message
+
+
+def test_a_tree_of_the_newest_shows_all_that_is_under_them(tmp_path, call):
+    """Older summaries at the top are only counted, and what is under the others is that of --all."""
+    path = tmp_path / "lcm.db"
+    long(path, messages=1200, each=2)
+    head, said, newest = call("tree", "--messages", "--db", path)[1].partition(
+        "9 older summaries, and what is under them: --all\n"
+    )
+    assert said and head.count("\n") == 1
+    assert call("tree", "--messages", "--all", "--db", path)[1].endswith(newest)
+    assert newest.count("e000000") > 50
+
+
+@pytest.mark.parametrize(
+    ("depth", "cut", "said"),
+    [
+        (3, ("hidden", 2), "2 more below: --depth"),
+        (4, ("hidden_messages", 2), "2 messages below: --depth"),
+    ],
+)
+def test_a_tree_says_what_it_leaves_out(tmp_path, call, depth, cut, said):
+    """Summaries below --depth, and with --messages those of a leaf on the last level: in each branch, as data too."""
+    path = tmp_path / "lcm.db"
+    deep(path, levels=4)
+    words = ("tree", "--messages", "--depth", depth, "--db", path)
+    assert call(*words)[1].count(said) == 2 ** (depth - 1)
+    nodes = json.loads(call(*words, "--json")[1])["nodes"]
+    for _ in range(depth - 1):
+        nodes = [source for node in nodes for source in node["sources"]]
+    assert {node[cut[0]] for node in nodes} == {cut[1]}
+    assert list(leaves_of(nodes)) == []

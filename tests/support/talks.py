@@ -112,6 +112,26 @@ def long(path, messages=20_000, each=20):
     return len(leaves)
 
 
+def deep(path, levels=4):
+    """All of a conversation under one summary of two, *levels* down to leaves of two messages each."""
+    store = open_store(path)
+    line = store.open_session("deep").line
+    with store.writing():
+        entries = store.append(line, [(_draft(n), n // 2 + 1) for n in range(2**levels)])
+        below = [((entry, entry), Source(message=entry.id, version=1)) for entry in entries]
+        for depth in range(levels):
+            nodes = []
+            for at in range(0, len(below), 2):
+                ends = below[at][0][0], below[at + 1][0][1]
+                sources = (below[at][1], below[at + 1][1])
+                node = _node(1000 * depth + at, line, ends, sources, depth, 2 ** (depth + 1))
+                store.put_node(node)
+                nodes.append((node, ends))
+            below = [(ends, Source(node=node.uid)) for node, ends in nodes]
+        store.put_node(frame_of(line, [(nodes[0][0], 50)], []))
+    store.close()
+
+
 def _draft(number):
     role = ("user", "assistant")[number % 2]
     message = {"role": role, "content": f"word{number} " + "of the long talk " * (number % 17)}
