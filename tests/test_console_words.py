@@ -161,7 +161,7 @@ def test_a_tree_of_the_newest_shows_all_that_is_under_them(tmp_path, call):
     path = tmp_path / "lcm.db"
     long(path, messages=1200, each=2)
     head, said, newest = call("tree", "--messages", "--db", path)[1].partition(
-        "9 older summaries, and what is under them: --all\n"
+        "18 older summaries, and what is under them: --all\n"
     )
     assert said and head.count("\n") == 1
     assert call("tree", "--messages", "--all", "--db", path)[1].endswith(newest)
