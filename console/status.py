@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..dag.settings import Settings
 from ..storage.protocol import Store
 from ..storage.records import Session
 from ..tools.desk import Desk
-from ..tools.status import of_store, warning
+from ..tools.status import DOCTOR, of_store, said_briefly
 from ..tools.status import status as tool_status
 from .present import present
 from .screen import grid, many
@@ -30,6 +30,8 @@ _UNKNOWN: Final = (
     "not known from here: this reads the database alone. `hermes lcm status` knows whether "
     "a Hermes uses it."
 )
+#: Warnings that have a row each.
+_MOST_WARNINGS: Final = 5
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 _STEP: Final = 1024
 
@@ -64,7 +66,7 @@ def gather(
         "settings_sources": known.get("settings_sources"),
         "left_out": dict(known.get("left_out") or {}),
         "not_kept": known.get("not_kept"),
-        "warnings": _warnings(known) + (of_store(store) if store else []),
+        "warnings": _warnings(known, store),
         "session": session.name if session else None,
         "note": "" if session else no_session(store, facts),
         "conversation": None,
@@ -122,8 +124,10 @@ def _fill(context: dict[str, Any], noted: Mapping[str, Any]) -> None:
         context |= {name: _whole(noted.get(name)) or None for name in context}
 
 
-def _warnings(facts: Mapping[str, Any]) -> list[str]:
+def _warnings(facts: Mapping[str, Any], store: Store | None) -> list[str]:
+    """All that needs attention, the most serious first."""
     warnings = [_NEVER_ASKED] if facts.get("compression_enabled") is False else []
+    warnings += of_store(store) if store else []
     return warnings + [str(problem) for problem in facts.get("problems") or ()]
 
 
@@ -150,9 +154,17 @@ def view(data: Mapping[str, Any]) -> RenderableType:
         )
     rows += [("not kept", data["not_kept"])] if data["not_kept"] else []
     rows += [("left out", _left_out(why, count)) for why, count in data["left_out"].items()]
-    if data["warnings"]:
-        rows.append(("warning", warning(data["warnings"])))
-    return grid(rows)
+    return grid(rows + _warned(data["warnings"]))
+
+
+def _warned(warnings: Sequence[str]) -> list[tuple[str, str]]:
+    """A row for each of the first few, and where the others are."""
+    if not warnings:
+        return []
+    rows = [("warning", said_briefly(each)) for each in warnings[:_MOST_WARNINGS]]
+    more = len(warnings) - len(rows)
+    rest = f"{more:,} more: `status --json` has all. " if more else ""
+    return [*rows, ("", f"{rest}{DOCTOR}")]
 
 
 _WHY: Final = {"ignored": "ignored", "memory_only": "kept in memory only"}

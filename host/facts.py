@@ -46,11 +46,11 @@ def _facts(engine: LCMEngine) -> dict[str, Any]:
         "cooldown": dict(cooldown) if (cooldown := cooldown_of(engine)) is not None else None,
         "shortened_requests": engine._requests.shortened,
         "events": list(engine._told.lines),
-        "problems": [
+        "problems": [  # the most serious first: a status shows a few
             *([_SHORTENED] if engine._requests.pressure else []),
+            *reversed(engine._failures.recent()),
             *_resting(engine),
             *(f"lcm.{problem.message}" for problem in (*loaded.problems, *loaded.inert)),
-            *engine._failures.recent(),
         ],
     }
 

@@ -274,6 +274,18 @@ def test_status_says_why_an_engine_does_nothing(home, capsys, fact, said):
     assert said in " ".join(capsys.readouterr().out.split())
 
 
+def test_status_shows_each_warning_and_the_worst_first(home, capsys):
+    """Compression switched off before wrong keys, each in a row of its own, and how many more there are."""
+    told = facts(compression_enabled=False, problems=[f"lcm.key{n}: unknown" for n in range(6)])
+    assert ask(told, "status", db_path=str(home / "lcm" / "lcm.db")) == 1
+    rows = capsys.readouterr().out.partition("\nwarning ")[2]
+    places = [rows.index(said) for said in ("compression.enabled", "key0", "key1", "key3")]
+    assert places == sorted(places)
+    assert rows.count("\nwarning ") == 4
+    assert "key4" not in rows and "2 more: `status --json` has all" in rows
+    assert rows.count("hermes lcm doctor") == 1
+
+
 def test_status_before_the_first_turn_is_no_screen_of_zeros(tmp_path, capsys):
     """HOST-12: no database yet: the facts are shown, and that no session began."""
     code = ask(facts(last_prompt_tokens=0), "status", db_path=str(tmp_path / "lcm.db"))

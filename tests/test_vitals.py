@@ -8,6 +8,7 @@ import pytest
 from lcm import LCMEngine
 from lcm.console.cli import main
 from lcm.storage import open_store
+from lcm.tools.status import warning
 
 
 @pytest.fixture
@@ -131,3 +132,15 @@ def test_results_that_are_shown_in_part_are_not_counted_whole(engine, status, tm
     text = " ".join(capsys.readouterr().out.split())
     assert "Results of tools are shown by head and tail" in text
     assert "old results of tools, by their head and tail" in text
+
+
+def test_what_is_not_stored_comes_before_a_wrong_key(tmp_path):
+    """A folder is no database: of all problems that is the first, and the one that the agent's status tells."""
+    made = LCMEngine(64_000, db_path=tmp_path, settings={"treshold": 0.5})
+    made.on_session_start("talk")
+    made.on_turn_complete(ROWS)
+    problems = made.get_status()["problems"]
+    made.close()
+    assert len(problems) > 1 and str(tmp_path) in problems[0]
+    assert problems[-1].startswith("lcm.treshold")
+    assert problems[0][:40] in warning(problems) and "treshold" not in warning(problems)

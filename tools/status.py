@@ -11,7 +11,7 @@ from ..storage.protocol import Store
 from .describe import stamp
 from .desk import Desk
 
-__all__ = ["of_store", "status", "warning"]
+__all__ = ["DOCTOR", "of_store", "said_briefly", "status", "warning"]
 
 
 def status(desk: Desk) -> dict[str, Any]:
@@ -75,12 +75,20 @@ def of_store(store: Store) -> list[str]:
 
 
 def warning(problems: Sequence[str]) -> str:
-    """All *problems* in one line: how many, the newest, and who knows what to do."""
-    last = " ".join(problems[-1].split())
-    if len(last) > _LONGEST:
-        last = f"{last[: _LONGEST - 1]}\u2026"
-    count = "" if len(problems) == 1 else f"{len(problems)} things, the last: "
-    return f"{count}{last}{'' if last[-1] in '.!?' else '.'} `hermes lcm doctor` says what to do."
+    """All *problems* in one line: how many, the most serious, which is the first, and who knows what to do."""
+    count = "" if len(problems) == 1 else f"{len(problems)} things, the worst: "
+    return f"{count}{said_briefly(problems[0])} {DOCTOR}"
+
+
+def said_briefly(problem: str) -> str:
+    """*problem* as one sentence that is not too long."""
+    said = " ".join(problem.split())
+    if len(said) > _LONGEST:
+        said = f"{said[: _LONGEST - 1]}\u2026"
+    return said if said[-1:] in (".", "!", "?") else f"{said}."
+
+
+DOCTOR = "`hermes lcm doctor` says what to do."
 
 
 #: Characters of a problem that are shown in one line with others.
