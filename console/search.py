@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,7 @@ from ..dag.settings import Settings
 from ..storage.protocol import Store
 from ..storage.records import Session
 from ..tools.desk import Desk
-from ..tools.grep import MODES, grep
+from ..tools.grep import MODES, ROLES, grep
 from .screen import flat
 from .status import no_session
 from .verb import Answer, Call, Verb, number_to
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["VERB", "gather", "view"]
 
+#: Options that are arguments of the tool, by the same names.
+_ASKED: Final = ("mode", "scope", "limit", "role", "tool", "since", "until")
+_TURNS: Final = re.compile(r"([1-9]\d{0,8})(?:(-)([1-9]\d{0,8})?)?", re.ASCII)
 _SHORT: Final = 8
 _MOST_RESULTS: Final = 50
 #: Characters of a result as text: a few lines around what was found; `show` has all of it.
@@ -29,7 +33,7 @@ _BRIEF: Final = 320
 def gather(
     store: Store, session: Session, query: str, *, brief: bool = False, **how: Any
 ) -> dict[str, Any]:
-    """What ``lcm_grep`` answers; *how*: ``mode``, ``scope`` and ``limit``; *brief*: with less of each text.
+    """What ``lcm_grep`` answers; *how*: its other arguments; *brief*: with less of each text.
 
     Raises:
         ToolError: the query cannot be answered; says what to do next.
@@ -79,10 +83,22 @@ def run(call: Call) -> Answer:
     if session is None:
         said = no_session(call.store, call.facts)
         return Answer({"session": None, "note": said}, shown=[said])
-    asked = {name: call.options[name] for name in ("mode", "scope", "limit")}
+    asked = {name: call.options[name] for name in _ASKED}
+    asked["start_turn"], asked["end_turn"] = call.options["turns"] or (None, None)
     brief = not call.options.get("json")
     data = gather(call.open(), session, " ".join(call.options["query"]), **asked, brief=brief)
     return Answer(data, shown=[view(data)])
+
+
+def _turns(text: str) -> tuple[int, int | None]:
+    """A type for argparse: ``12``, ``12-30``, or ``12-`` for all from there on."""
+    found = _TURNS.fullmatch(text)
+    first, to, last = found.groups() if found else ("", "", "")
+    if not first or int(last or first) < int(first):
+        raise argparse.ArgumentTypeError(f"{text!r} is no turn, nor two in order: 12, 12-30, 12-")
+    if to and not last:
+        return int(first), None
+    return int(first), int(last or first)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -110,6 +126,32 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="results (default: 10)",
     )
+    _add_filters(parser)
+
+
+def _add_filters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--role", dest="lcm_role", choices=ROLES, help="only what was said by that one"
+    )
+    parser.add_argument(
+        "--tool", dest="lcm_tool", metavar="NAME", help="only calls and results of that tool"
+    )
+    parser.add_argument(
+        "--since",
+        dest="lcm_since",
+        metavar="WHEN",
+        help="a date or time, ISO or in words: 2026-05-31, 'last Tuesday', 'two weeks ago'",
+    )
+    parser.add_argument(
+        "--until", dest="lcm_until", metavar="WHEN", help="the same; a day is meant to its end"
+    )
+    parser.add_argument(
+        "--turns",
+        dest="lcm_turns",
+        type=_turns,
+        metavar="A-B",
+        help="only these turns, both included; A- for all from there on",
+    )
 
 
 VERB = Verb(
@@ -117,5 +159,9 @@ VERB = Verb(
     "find what was said",
     run,
     add,
-    ("which port did we choose", "--scope all --mode regex 'E[0-9]{4}'"),
+    (
+        "which port did we choose",
+        "--scope all --mode regex 'E[0-9]{4}'",
+        "disk full --role tool --since yesterday",
+    ),
 )

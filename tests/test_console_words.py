@@ -8,7 +8,10 @@ import pytest
 from lcm.console.cli import main
 from lcm.console.verb import find_session
 from lcm.dag.ingest import Ledger
+from lcm.dag.settings import Settings
 from lcm.storage import open_store
+from lcm.tools.desk import Desk
+from lcm.tools.grep import grep
 from moving import full_store
 from talks import compacted, deep, long
 
@@ -186,3 +189,66 @@ def test_a_tree_says_what_it_leaves_out(tmp_path, call, depth, cut, said):
         nodes = [source for node in nodes for source in node["sources"]]
     assert {node[cut[0]] for node in nodes} == {cut[1]}
     assert list(leaves_of(nodes)) == []
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory):
+    """Six turns about a lamp, each with a call of one of two tools, a day apart from 1 May 2026."""
+    path = tmp_path_factory.mktemp("talk") / "lcm.db"
+    store = open_store(path)
+    ledger = Ledger(store, store.open_session("talk"))
+    for n in range(1, 7):
+        tool, noon = ("terminal", "read_file")[n % 2], 1_777_636_800 + (n - 1) * 86_400
+        function = {"name": tool, "arguments": json.dumps({"of": f"lamp {n}"})}
+        call = {"id": f"c{n}", "type": "function", "function": function}
+        rows = [
+            {"role": "user", "content": f"Is lamp {n} lit?"},
+            {"role": "assistant", "content": "I look at the lamp.", "tool_calls": [call]},
+            {
+                "role": "tool",
+                "tool_call_id": f"c{n}",
+                "tool_name": tool,
+                "content": f"lamp {n}: on",
+            },
+            {"role": "assistant", "content": f"Lamp {n} is lit."},
+        ]
+        ledger.ingest([{**row, "timestamp": noon} for row in rows])
+    store.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("words", "asked", "turns", "roles"),
+    [
+        ((), {}, "123456", "atu"),
+        (("--role", "tool"), {"role": "tool"}, "123456", "t"),
+        (("--tool", "terminal"), {"tool": "terminal"}, "246", "at"),
+        (("--since", "5 May 2026"), {"since": "5 May 2026"}, "56", "atu"),
+        (("--until", "2026-05-02"), {"until": "2026-05-02"}, "12", "atu"),
+        (("--turns", "2-3"), {"start_turn": 2, "end_turn": 3}, "23", "atu"),
+        (("--turns", "5-"), {"start_turn": 5}, "56", "atu"),
+        (("--turns", "4"), {"start_turn": 4, "end_turn": 4}, "4", "atu"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_search_has_the_filters_of_the_tool(talk, call, words, asked, turns, roles):
+    """What it gives is what lcm_grep gives, and only what the filter lets through; a person sees the same."""
+    words = ("search", "lamp", "--mode", "exact", "--limit", "50", "--db", talk, *words)
+    code, out, _ = call(*words, "--json")
+    found = json.loads(out)
+    store = open_store(talk, create=False)
+    desk = Desk(store, store.session("talk"), Settings())
+    assert found["results"] == grep(desk, "lamp", "exact", limit=50, **asked)["results"]
+    store.close()
+    assert code == 0
+    assert "".join(sorted({str(each["turn"]) for each in found["results"]})) == turns
+    assert "".join(sorted({each["role"][0] for each in found["results"]})) == roles
+    assert f"{len(found['results'])} found" in call(*words)[1]
+
+
+@pytest.mark.parametrize("turns", ["0", "x", "3-2", "1234567890", "2-3-4"])
+def test_turns_that_are_none_are_a_wrong_call(talk, call, turns):
+    """Exit code 2, and how it is written."""
+    code, _, err = call("search", "lamp", "--turns", turns, "--db", talk)
+    assert code == 2
+    assert "12-30" in err

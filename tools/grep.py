@@ -27,13 +27,13 @@ from .turns import LAST_TURN, in_order, turn_of
 from .verbatim import spellings, verbatim
 from .when import moment
 
-__all__ = ["MODES", "NODE_WEIGHT", "OWN_TOOLS", "grep", "ranking_of"]
+__all__ = ["MODES", "NODE_WEIGHT", "OWN_TOOLS", "ROLES", "grep", "ranking_of"]
 
 MODES = ("auto", "exact", "regex", "fuzzy")
 #: Characters of a query that an answer repeats.
 _SHOWN_QUERY = 1000
 _MOST_LIMIT = 50
-_ROLES = ("user", "assistant", "tool")
+ROLES = ("user", "assistant", "tool")
 OWN_TOOLS = (
     "lcm_grep",
     "lcm_expand",
@@ -157,7 +157,7 @@ def _choice(value: Any, name: str, allowed: Sequence[str], default: str) -> str:
 
 def _roles(value: Any) -> tuple[str, ...]:
     values = value if isinstance(value, list | tuple) else [value]
-    return tuple(_choice(each, "role", _ROLES, "") for each in values if each)
+    return tuple(_choice(each, "role", ROLES, "") for each in values if each)
 
 
 def _limit(value: Any) -> int:
