@@ -6,6 +6,7 @@ StoreError
 ├── StoreTooNew       written by a newer version than this one
 ├── StoreDamaged      the file or a row in it does not hold what was written
 │   └── StoreIndexBroken   only the search index, which the log can rebuild
+├── StoreSlow         the search index took too long and was stopped
 ├── StoreClosed       it was closed while it was in use: open it again
 ├── StoreForked       SQLite's locks do not work in this process: forked with the file open, or dropped by it
 ├── StoreBusy         another process holds the database longer than we wait
@@ -28,6 +29,7 @@ __all__ = [
     "StoreForked",
     "StoreIndexBroken",
     "StoreMissing",
+    "StoreSlow",
     "StoreTooNew",
     "StoreUnwritable",
 ]
@@ -64,6 +66,10 @@ class StoreDamaged(StoreError):
 
 class StoreIndexBroken(StoreDamaged):
     """The search index does not work; every message is in the log beside it, which can be read."""
+
+
+class StoreSlow(StoreError):
+    """The search index took longer for an answer than one may wait, and was stopped."""
 
 
 class StoreClosed(StoreError):

@@ -13,11 +13,12 @@ import contextlib
 import logging
 import re
 import sqlite3
+import time as clock
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from .canon import decode
-from .errors import StoreError, StoreIndexBroken
+from .errors import StoreError, StoreIndexBroken, StoreSlow
 from .fts_terms import condition, expression
 from .migrations import INDEXES
 from .records import Filter, Node
@@ -46,6 +47,12 @@ _BROKEN = (
     "The search index is broken. No message is lost, and searching reads the log instead, more slowly."
     " `hermes lcm doctor --fix` makes the index again."
 )
+_SLOW = (
+    "The search index took too long for this query and was stopped; the log was read instead."
+    " Ask with fewer words."
+)
+#: Seconds that the index may take for an answer, and steps of SQLite between two looks at the clock.
+ASKED_SECONDS, _STEPS = 4.0, 10_000
 
 
 def add_messages(sql: sqlite3.Connection, texts: Sequence[tuple[int, str]]) -> None:
@@ -131,16 +138,21 @@ def mark(sql: sqlite3.Connection, error: Exception) -> None:
 
 @contextlib.contextmanager
 def working(sql: sqlite3.Connection) -> Iterator[None]:
-    """Ask the index only if it can answer.
+    """Ask the index only if it can answer, and no longer than ``ASKED_SECONDS``.
 
     Raises:
         StoreIndexBroken: it holds not all that it should, or cannot be read.
+        StoreSlow: it took too long.
     """
     if _is_marked(sql):
         raise StoreIndexBroken(_BROKEN)
+    end = clock.monotonic() + ASKED_SECONDS
+    sql.set_progress_handler(lambda: clock.monotonic() > end, _STEPS)
     try:
         yield
     except sqlite3.DatabaseError as error:
+        if error.sqlite_errorname == "SQLITE_INTERRUPT":
+            raise StoreSlow(_SLOW) from error
         if error.sqlite_errorname in ("SQLITE_BUSY", "SQLITE_LOCKED") or _of_log(error):
             raise
         # A corrupt page may be any page: nothing is written then, unless it is said to be the index's.
@@ -148,6 +160,8 @@ def working(sql: sqlite3.Connection) -> Iterator[None]:
             with contextlib.suppress(sqlite3.DatabaseError):  # a file that cannot be written
                 mark(sql, error)
         raise StoreIndexBroken(_BROKEN) from error
+    finally:
+        sql.set_progress_handler(None, 0)
 
 
 def _of_log(error: sqlite3.Error) -> bool:

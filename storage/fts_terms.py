@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from .records import Filter
-from .text import indexable
+from .text import beginning, indexable
 
 __all__ = ["NUMBERS", "Found", "Numbers", "Scope", "condition", "expression", "inside", "listed"]
 
@@ -59,8 +59,8 @@ def listed(sql: sqlite3.Connection, query: str, values: Sequence[object]) -> lis
 
 
 def expression(terms: Sequence[str]) -> str:
-    """What finds any of *terms*, each of them a quoted string; empty if none has a word."""
-    spelt = (indexable(term).strip() for term in terms)
+    """What finds any of *terms*, each of them a quoted string, by their beginnings; empty if none has a word."""
+    spelt = (beginning(indexable(term).strip()) for term in terms)
     return " OR ".join(
         f'"{term.replace(chr(34), chr(34) * 2)}"' for term in spelt if _TOKEN.search(term)
     )

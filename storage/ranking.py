@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .text import MARKS, indexable
+from .text import MARKS, beginning, indexable
 
 __all__ = [
     "FIGURES",
@@ -207,7 +207,7 @@ def terms_in(bags: Mapping[int, str], words: Sequence[str], phrases: Sequence[st
     """Words and phrases as terms over texts: how often each stands where."""
     terms = []
     for asked, spreads in ((words, True), (phrases, False)):
-        for text in dict.fromkeys(bag_of(each) for each in asked):
+        for text in dict.fromkeys(f"{beginning(bag_of(each)).rstrip()} " for each in asked):
             if text.strip():
                 counts = {key: bag.count(text) for key, bag in bags.items() if text in bag}
                 terms.append(Term(weight(len(bags), len(counts)), counts, spreads))

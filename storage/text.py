@@ -11,13 +11,23 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from .canon import plain_text, spelt
 
-__all__ = ["MARKS", "UNSPACED", "content_text", "indexable", "parts_of", "searchable", "tool_names"]
+__all__ = [
+    "MARKS",
+    "UNSPACED",
+    "beginning",
+    "content_text",
+    "indexable",
+    "parts_of",
+    "searchable",
+    "tool_names",
+]
 
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf"
@@ -38,6 +48,10 @@ _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CASES = bytes(97 if 97 <= code <= 122 else 65 if 65 <= code <= 90 else 32 for code in range(256))  # noqa: PLR2004
 #: Characters of the longest one, names of a text that are taken, and places that are looked at: base64 is none.
 _LONGEST_NAME, _MOST_NAMES, _MOST_HUMPS = 64, 500, 2_000
+_WORD = re.compile(rf"(?:[^\W_]|[{MARKS}])+")
+#: Words of a phrase that the index is asked for, and times that the same may be among them: it reads every place of
+#: each word in a message, so what a phrase costs is their number times those places, in time and in memory.
+_MOST_WORDS, _MOST_SAME = 32, 4
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TEXT_KEYS = ("text", "input_text", "output_text", "refusal", "filename", "file_name", "name")
 _PLAIN = frozenset({"role", "content"})
@@ -150,6 +164,18 @@ def indexable(text: str) -> str:
         return text
     parts = {part: None for name in names for part in parts_of(name)}
     return f"{text}\n{' '.join(parts)}" if parts else text
+
+
+def beginning(phrase: str) -> str:
+    """As much of a *phrase*, spelt for the index, as the index is asked for: all of it, unless it is very long."""
+    met: Counter[str] = Counter()
+    end = 0
+    for at, word in enumerate(_WORD.finditer(phrase)):
+        met[same := word[0].lower()] += 1
+        if at == _MOST_WORDS or met[same] > _MOST_SAME:
+            return phrase[:end]
+        end = word.end()
+    return phrase
 
 
 def _camels(text: str) -> dict[str, None]:

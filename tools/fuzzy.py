@@ -9,7 +9,8 @@ __all__ = ["repair"]
 #: Similarity (0 to 100) from which a word is taken for a misspelling of another.
 _NEAR = 72
 _MOST = 3
-_SHORTEST = 3
+#: Characters of a word that may be a misspelling.
+_SHORTEST, _LONGEST = 3, 64
 
 
 def repair(words: Sequence[str], vocabulary: Iterable[str]) -> dict[str, list[str]]:
@@ -20,7 +21,7 @@ def repair(words: Sequence[str], vocabulary: Iterable[str]) -> dict[str, list[st
     present = set(known)
     repaired = {}
     for word in dict.fromkeys(word.lower() for word in words):
-        if word in present or len(word) < _SHORTEST:
+        if word in present or not _SHORTEST <= len(word) <= _LONGEST:
             continue
         near = process.extract(word, known, scorer=fuzz.ratio, limit=_MOST, score_cutoff=_NEAR)
         if near:

@@ -12,8 +12,9 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from ..storage.errors import StoreIndexBroken
+from ..storage.errors import StoreIndexBroken, StoreSlow
 from ..storage.records import Filter, Hit
+from ..storage.text import beginning, indexable
 from .answers import ToolError
 from .desk import Desk
 from .folding import page_of
@@ -49,6 +50,9 @@ _LEAST_RESULT = 400
 #: Results that there is room for in any window.
 _ALWAYS = 10
 _AS_WORDS = "Its words were searched for; mode 'regex' reads it as a pattern."
+_BEGINS = (
+    "Of a very long phrase only the beginning was looked for; mode 'exact' looks for all of it."
+)
 _CURSOR = re.compile(r"(\d{1,9}):(\d{1,18}):(\d{1,18}):(\d{1,12}(?:\.\d{1,6})?)")
 _DATE = re.compile(r"\d{4}-?\d\d-?\d\d\Z")
 
@@ -233,8 +237,11 @@ def _asking(
 ) -> Ranking:
     """What *find* finds with the index, or what reading the log finds without it."""
     try:
-        return find(desk, text, where)
-    except StoreIndexBroken as error:
+        found = find(desk, text, where)
+        spelt = map(indexable, terms_of(text).phrases)
+        is_cut = found.mode != "exact" and any(beginning(each) != each for each in spelt)
+        return replace(found, note=f"{_BEGINS} {found.note}".strip()) if is_cut else found
+    except (StoreIndexBroken, StoreSlow) as error:
         found = _by_reading(desk, text, where)
         return replace(found, note=f"{error} {found.note}".strip())
 
