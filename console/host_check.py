@@ -20,7 +20,15 @@ from ..dag.erase import cleaner
 from ..dag.identity import STUB, is_fold, is_less, likeness
 from ..dag.messages import Row, host_uid, is_system, key_of, normal, role_of, text_of
 from ..dag.redact import redacted
-from ..dag.renderer import HEAD, Frames, begins_with_filler, recognise, rest_of, without_filler
+from ..dag.renderer import (
+    HEAD,
+    Frames,
+    begins_with_filler,
+    is_quoted,
+    recognise,
+    rest_of,
+    without_filler,
+)
 from ..storage.canon import decode
 from ..storage.errors import StoreBusy, StoreDamaged
 from ..storage.host_log import HostLog, HostRow, open_host_log
@@ -173,7 +181,8 @@ class _SessionCheck:
     def _without_ours(self, row: Row) -> Row | None:
         """What of the row is a message: nothing of a summary row, what is merged behind one."""
         if known := recognise(row, self._frames):
-            return rest_of(row, known)
+            whole = is_quoted(row, known) and self._words.count(self._mark(row))
+            return row if whole else rest_of(row, known)
         if begins_with_filler(row):
             return without_filler(row)
         head = normal(text_of(row)[: 2 * len(HEAD)])

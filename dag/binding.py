@@ -28,7 +28,7 @@ from .messages import (
     key_of,
     turn_count,
 )
-from .renderer import Frames, begins_with_filler, recognise, rest_of, without_filler
+from .renderer import Frames, begins_with_filler, is_quoted, recognise, rest_of, without_filler
 from .window import matched
 
 __all__ = ["Binding", "Bound", "Clean", "IngestReport", "Memo", "Run"]
@@ -167,9 +167,11 @@ class Run:
             row = self.rows[index]
             if is_system(row):
                 continue
-            if known := recognise(row, self._frames):
+            known = recognise(row, self._frames)
+            opens = known is not None and self._opens(index, known.frame)
+            if known is not None and (opens or not is_quoted(row, known)):
                 frame = known.frame
-                if self._opens(index, frame):
+                if opens:
                     stretches.append(_Stretch(frame, [], frame.last_seq, frame.lifted))
                     self.memo.lifted = (index, frame.lifted)
                     self.opened[index] = frame.last_seq

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from typing import Any
 
 from .budget import Budget
@@ -134,8 +134,9 @@ def _inside(
         budget.limit - budget.reserve - spent,
     ):
         most = max(room // 3, SMALLEST_STUB)
+        least = _least(rows, tokens, most) if steps else []
         for index in steps:
-            if _least(rows, tokens, index, most) <= room:
+            if least[index] <= room:
                 stubs |= _stubs(rows, tokens, index, room, most)
                 return _cut(rows, index, user, stubs)
     if steps and _pending(rows):
@@ -153,11 +154,13 @@ def _cut(rows: Sequence[Any], keep_from: int, user: int | None, stubs: Mapping[i
     return Cut(keep_from, user, stubs)
 
 
-def _least(rows: Sequence[Any], tokens: Sequence[int], start: int, most: int) -> int:
-    """Tokens from *start* on if every tool result is cut to *most*."""
-    return sum(
-        min(tokens[i], most) if _is_result(rows[i]) else tokens[i] for i in range(start, len(rows))
-    )
+def _least(rows: Sequence[Any], tokens: Sequence[int], most: int) -> list[int]:
+    """For each row the tokens from it on, if every tool result is cut to *most*."""
+    shown = [
+        min(size, most) if _is_result(row) else size
+        for row, size in zip(reversed(rows), reversed(tokens), strict=True)
+    ]
+    return list(accumulate(shown))[::-1]
 
 
 def _stubs(

@@ -30,6 +30,7 @@ __all__ = [
     "begins_with_filler",
     "block",
     "filler_row",
+    "is_quoted",
     "recognise",
     "render",
     "rest_of",
@@ -207,6 +208,11 @@ def _behind(text: str, frame: Node) -> str:
 def rest_of(row: Row, known: Recognised) -> Row | None:
     """The message that a host merged behind a summary row."""
     return _without_ours(row, known.rest) if known.rest else None
+
+
+def is_quoted(row: Row, known: Recognised) -> bool:
+    """Whether a row that stands where no frame opens is a person's: the text of one, and words of his own."""
+    return bool(known.rest) and not row.get(_FLAG)
 
 
 _ABSORBED = "_absorbed_message_uids"

@@ -103,7 +103,8 @@ def faults(rows: Sequence[Any]) -> Counter[str]:
 
 
 def _parted(rows: Sequence[Row], call: int, result: int) -> bool:
-    return any(row.get("role") != "tool" for row in rows[call + 1 : result])
+    between = rows[call + 1 : result]
+    return any(not is_system(row) and row.get("role") != "tool" for row in between)
 
 
 def new_faults(before: Sequence[Any], after: Sequence[Any]) -> list[str]:

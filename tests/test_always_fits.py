@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 
 import pytest
 from lcm import LCMEngine
@@ -153,3 +154,28 @@ def test_an_image_costs_what_it_costs(make):
     assert tokens < 4000
     assert not engine.should_compress(tokens)
     assert rows == engine.compress(rows, tokens)
+
+
+def test_a_row_that_is_no_message_stands_between_a_call_and_its_result(make):
+    """It passes through where it stands, as anywhere else, and what is around it is compacted."""
+    rows = []
+    for n in range(40):
+        rows += [user(big(300)), said("", [f"c{n}"]), result(f"c{n}", "ok"), said("done")]
+    rows.insert(4 * 37 + 2, None)
+    engine = make(4000)
+    out = engine.compress(list(rows), current_tokens=count_messages(rows[:-20]) + 4000)
+    assert len(out) < len(rows) // 2
+    assert not engine._last_compress_aborted
+    assert not engine.get_status()["problems"]
+
+
+def test_a_turn_of_many_steps_is_cut_in_a_moment(make):
+    """An agent that waits asks thousands of times in one turn: the time grows with them, not with their square."""
+    rows = [user("go")]
+    for n in range(4000):
+        rows += [said("", [f"c{n}"]), result(f"c{n}", f"pending {n} " + "x y z " * 10)]
+    engine = make(32_000)
+    engine.ingest(rows)
+    start = time.process_time()
+    assert engine.select_context(rows, conversation_messages=rows, budget_tokens=32_000)
+    assert time.process_time() - start < 4

@@ -455,6 +455,22 @@ def test_a_summary_row_that_stands_again_stops_nothing():
 # the parts
 
 
+def test_a_summary_that_a_person_quotes_is_a_message_of_his():
+    """He pastes the row and asks about it: it is kept word for word, also after more passes, and in another process."""
+    talked = Conversation()
+    talked.run(talk(30))
+    quoted = user(talked.live[0]["content"] + "\n\nwhy do you see this zebra?")
+    talked.say(quoted, said("because"))
+    talked.compact(force=True)
+    assert quoted in talked.live
+    for first in (100, 200):
+        talked.ledger = Ledger(talked.store, talked.ledger.session)
+        talked.check()
+        talked.run(talk(20, first=first))
+    assert talked.passes > 3
+    talked.check()
+
+
 def test_a_node_is_its_content():
     """Same sources and texts, same uid; the source key knows no text."""
     talked = Conversation()
