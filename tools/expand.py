@@ -7,9 +7,9 @@ from typing import Any
 from ..dag.extractive import extract
 from ..dag.source_text import message_text, most_shown, source_text
 from ..storage.records import Entry, Message, Node
-from .answers import ToolError, weight
+from .answers import ToolError, to_json, weight
 from .desk import Desk
-from .pages import page, text_page
+from .pages import page, piece_of, position, text_page
 from .turns import in_order, turn_of
 
 __all__ = ["DETAILS", "expand", "retrieve"]
@@ -87,12 +87,8 @@ def _message(desk: Desk, message: Message, wanted: str, cursor: Any) -> dict[str
         entries, following = page(pairs, turns, cursor, desk.rows, desk.page)
         return answer | {"messages": entries, "cursor": following}
     ((_, row),) = desk.rows([(message.id, message.version)])
-    return answer | {
-        "text": _derived(message_text(row), wanted),
-        "derived": True,
-        "messages": [],
-        "cursor": None,
-    }
+    text, following = text_page(_derived(message_text(row), wanted), cursor, desk.page)
+    return answer | {"text": text, "derived": True, "messages": [], "cursor": following}
 
 
 def _derived(text: str, wanted: str) -> str:
@@ -121,24 +117,22 @@ def retrieve(
 def _told(desk: Desk, entries: list[Entry], wanted: str, cursor: Any) -> dict[str, Any]:
     """One text a turn, extracted from its messages."""
     turns = sorted({entry.turn for entry in entries})
-    try:
-        at = int(cursor or 0)
-    except (TypeError, ValueError):
-        raise ToolError(
-            "That is no cursor of this answer.", "Leave it out to start at the beginning."
-        ) from None
+    at, offset = position(cursor, max(turns, default=0) + 1)
     messages: list[dict[str, Any]] = []
-    size = 0
+    room = desk.page
     for turn in turns:
         if turn < at:
             continue
         inside = [entry for entry in entries if entry.turn == turn]
         rows = [row for _, row in desk.rows([(entry.id, 0) for entry in inside])]
         text = _derived(source_text(rows, most=most_shown), wanted)
-        size += weight(text) + 120
-        if messages and size > desk.page:
-            return {"messages": messages, "cursor": str(turn)}
-        messages.append(
-            {"uid": inside[0].uid, "role": "turn", "turn": turn, "content": text, "derived": True}
-        )
+        head = {"uid": inside[0].uid, "role": "turn", "turn": turn, "derived": True}
+        entry, more = piece_of(head, text, offset if turn == at else 0, room)
+        size = weight(to_json(entry))
+        if messages and (more or size > room):  # it begins the next page
+            return {"messages": messages, "cursor": f"{turn}:0"}
+        messages.append(entry)
+        room -= size
+        if more:
+            return {"messages": messages, "cursor": f"{turn}:{more}"}
     return {"messages": messages, "cursor": None}

@@ -7,6 +7,7 @@ canonical JSON under ``json``. Concatenate the pieces.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..storage.canon import encode, unpack_text
 from ..storage.records import Message
 from .answers import ToolError, to_json, weight
 
-__all__ = ["page", "text_page"]
+__all__ = ["page", "piece_of", "position", "text_page"]
 
 Load = Callable[[list[tuple[int, int]]], list[tuple[Message, dict[str, Any]]]]
 
@@ -25,6 +26,8 @@ _MOST_EXTRA = 4000
 _LEAST_PIECE = 1000
 #: Characters that a visible one is looked for in: no cut goes through it, if it is not longer.
 _CLUSTER = 32
+#: Two numbers of no more digits than an answer may have given.
+_CURSOR = re.compile(r"([0-9]{1,18}):([0-9]{1,18})")
 #: Fields of a message that an entry shows beside its content.
 _SHOWN = ("tool_calls", "tool_call_id", "tool_name", "name", "reasoning", "reasoning_content")
 
@@ -39,7 +42,7 @@ def page(
     Raises:
         ToolError: the cursor is none of ours.
     """
-    index, offset = _position(cursor, len(pairs))
+    index, offset = position(cursor, len(pairs))
     entries: list[dict[str, Any]] = []
     room = most
     while index < len(pairs):
@@ -47,7 +50,7 @@ def page(
             entry, more = _whole(message, row, turns.get(message.id)), 0
             size = weight(to_json(entry))
             if offset or size > room:
-                if entries and size <= most:  # it fits on a page of its own
+                if entries and (size <= most or room < 2 * _LEAST_PIECE):  # a page of its own
                     return entries, f"{index}:0"
                 entry, more = _part(entry, row, offset, room)
                 size = weight(to_json(entry))
@@ -67,22 +70,39 @@ def text_page(text: str, cursor: Any, most: int) -> tuple[str, str | None]:
     Raises:
         ToolError: the cursor is none of ours.
     """
-    _, offset = _position(cursor, 1)
+    _, offset = position(cursor, 1)
     piece = _piece(text, offset, most)
     end = offset + len(piece)
     return piece, f"0:{end}" if end < len(text) else None
 
 
-def _position(cursor: Any, count: int) -> tuple[int, int]:
+def piece_of(head: dict[str, Any], text: str, offset: int, room: int) -> tuple[dict[str, Any], int]:
+    """*head* with as much of *text* from *offset* on as there is room for, and where it goes on; 0: that was all."""
+    rest = head | {"content": text[offset:]}
+    if weight(to_json(rest)) <= room:
+        return rest, 0
+    piece = _piece(text, offset, max(room - weight(to_json(head)) - 60, _LEAST_PIECE))
+    end = offset + len(piece)
+    part = f"characters {offset + 1} to {end} of {len(text)}"
+    return head | {"content": piece, "part": part}, end if end < len(text) else 0
+
+
+def position(cursor: Any, count: int) -> tuple[int, int]:
+    """Which of *count* things a page begins with, and with which of its characters.
+
+    Raises:
+        ToolError: the cursor is none of ours.
+    """
     if cursor in (None, ""):
         return 0, 0
-    index, _, offset = str(cursor).partition(":")
-    if not (index.isdecimal() and offset.isdecimal() and int(index) < max(count, 1)):
+    found = _CURSOR.fullmatch(str(cursor))
+    index, offset = map(int, found.groups()) if found else (count, 0)
+    if found is None or index >= max(count, 1):
         raise ToolError(
             f"'{str(cursor)[:40]}' is no cursor of this answer.",
             "Leave it out to start at the beginning.",
         )
-    return int(index), int(offset)
+    return index, offset
 
 
 def _whole(message: Message, row: dict[str, Any], turn: int | None) -> dict[str, Any]:
