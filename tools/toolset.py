@@ -7,6 +7,7 @@ what to do next in ``hint``.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -115,6 +116,8 @@ _LONGEST_QUERY = 100_000
 #: Names of arguments that no tool has, as far as they are shown.
 _MOST_IGNORED = 20
 
+_HALF = re.compile("[\ud800-\udfff]")
+
 _Handler = Callable[[Desk, Mapping[str, Any]], dict[str, Any]]
 
 
@@ -209,6 +212,7 @@ def _checked(parameters: Mapping[str, Any], args: Any) -> tuple[dict[str, Any], 
     }
     for name, value in known.items():
         _bound(name, value)
+        _sendable(name, value)
     missing = [name for name in parameters["required"] if name not in known]
     if missing:
         raise ToolError(
@@ -231,3 +235,16 @@ def _bound(name: str, value: Any) -> None:
         length = most + 1
     if length > most:
         raise ToolError(f"'{name}' is too long.", f"Give {most:,} characters of it at most.")
+
+
+def _sendable(name: str, value: Any) -> None:
+    """What is searched for or opened may be anything; all else is text that can be written.
+
+    Raises:
+        ToolError: it holds half a character.
+    """
+    if name not in ("query", "question", "uid", "uids") and _HALF.search(str(value)):
+        raise ToolError(
+            f"'{name}' holds half of a surrogate pair, which is no character.",
+            "Give it as plain text, as an answer or the tool's description has it.",
+        )

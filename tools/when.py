@@ -52,7 +52,10 @@ class Span:
 
 def spans_in(text: str, now: float) -> list[Span]:
     """The times that *text* names, seen from *now*."""
-    found = (_span(match, datetime.fromtimestamp(now, UTC)) for match in _SPAN.finditer(text))
+    today = _calendar(now)
+    if today is None:
+        return []
+    found = (_span(match, today) for match in _SPAN.finditer(text))
     return [span for span in found if span is not None]
 
 
@@ -60,7 +63,16 @@ def moment(text: str, now: float) -> Span | None:
     """The one time that *text* is, and nothing else; None if it is none."""
     whole = " ".join(text.split())
     match = _SPAN.fullmatch(whole)
-    return _span(match, datetime.fromtimestamp(now, UTC)) if match else None
+    today = _calendar(now)
+    return _span(match, today) if match and today else None
+
+
+def _calendar(now: float) -> datetime | None:
+    """*now* in a calendar; None where its years have no place there: a clock may say anything."""
+    try:
+        return datetime.fromtimestamp(now, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _span(match: re.Match[str], now: datetime) -> Span | None:
