@@ -32,7 +32,7 @@ __all__ = ["Attachment", "SettingsSource"]
 _log = logging.getLogger(__name__)
 
 #: Times that a list is ingested again because somebody closed the database under it.
-_REOPENED = 4
+_REOPENED = 16
 
 #: Counts what engines do in this process, so that one can tell which did something last.
 _MOVES = itertools.count(1)
