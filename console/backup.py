@@ -39,6 +39,8 @@ def make_backup(path: str, target: str = "", progress: Progress | None = None) -
     database = Path(path)
     given = Path(target).expanduser() if target else database.parent / FOLDER
     with translated(str(given)):  # a folder may be shut
+        if not target and database.is_file() and database.stat().st_size:
+            given.mkdir(mode=0o700, exist_ok=True)
         if not target or given.is_dir():
             given = _dated(given, database.stem)
     return storage_backup.copy(database, given, progress)

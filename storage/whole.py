@@ -31,12 +31,15 @@ def new_file(target: Path) -> Iterator[Path]:
     At the end of the block it gets the name *target*; if the block fails, nothing is left of it.
 
     Raises:
-        StoreUnwritable: *target* is there already, also if it came meanwhile; or the folder cannot
-            be written.
+        StoreUnwritable: *target* is there already, also if it came meanwhile; or the folder is not there, or
+            cannot be written.
     """
     refuse_taken(target)
     with translated(str(target)):
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not target.parent.exists():  # a name that was mistyped makes no folders
+            raise StoreUnwritable(
+                f"There is no folder {target.parent}. Make it, or name another file.", str(target)
+            )
         handle, name = tempfile.mkstemp(".part", f".{target.name}.", target.parent)
         os.close(handle)
     part = Path(name)

@@ -86,6 +86,7 @@ def doctor(database, capsys, *words):
 
 def test_the_newest_backup_is_named_and_its_commands_work(database, capsys):
     """A damaged file: the commands, typed as they are shown, put the newest backup in its place."""
+    (database.parent / "backups").mkdir()
     old = make_backup(str(database), str(database.parent / "backups" / "a-first.db")).path
     store = open_store(database)
     store.open_session("later")

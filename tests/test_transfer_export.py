@@ -171,6 +171,7 @@ def test_a_file_is_private_and_takes_no_others_place(call, database, tmp_path, f
 def test_a_full_disk_is_said_of_the_file_that_is_written(call, database, tmp_path):
     """Not the database is named but the export, and nothing is left of it."""
     target = tmp_path / "there" / "x.jsonl"
+    target.parent.mkdir()
     store = open_store(database)
     rows = [{"role": "user", "content": "a long word " * 50_000}]
     Ledger(store, store.open_session("long")).ingest(rows)
@@ -185,6 +186,17 @@ def test_a_full_disk_is_said_of_the_file_that_is_written(call, database, tmp_pat
     assert f"Cannot use {target}: " in said
     assert str(database) not in said
     assert list(target.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [("export", "--out"), ("view", "--out"), ("backup",)])
+def test_no_folder_is_made_for_a_name(database, call, tmp_path, words):
+    """A file in a folder that is not there is refused in one line, for each command that writes one."""
+    verb, *rest = words
+    target = tmp_path / "nowhere" / "deep" / "x"
+    code, _, said = call(verb, "--db", database, *rest, target)
+    assert code == 1
+    assert f"There is no folder {target.parent}. Make it, or name another file." in said
+    assert not (tmp_path / "nowhere").exists()
 
 
 @pytest.mark.parametrize("form", FORMATS)
