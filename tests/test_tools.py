@@ -545,6 +545,19 @@ def test_status_counts(desk):
     assert sum(answer["nodes_by_depth"].values()) > 0
 
 
+@pytest.mark.parametrize("query", ["\U0001f680", "_ %", " \u2192 "])
+def test_signs_alone_are_found_in_mode_fuzzy(tmp_path, query):
+    """Nothing in them can be mistyped, so they are looked for as they are, and the answer says so."""
+    desk, _ = desk_of(tmp_path / "lcm.db", [user("a \U0001f680 b _ % c \u2192 d"), said("Good.")])
+    answer = ask(desk, "lcm_grep", query=query, mode="fuzzy")
+    assert (answer["total"], answer["mode"]) == (1, "exact")
+    assert "looked for as it is" in answer["note"]
+    answer = ask(desk, "lcm_grep", query="\U0001f984", mode="fuzzy")
+    assert answer["total"] == 0
+    assert "in mode exact: nothing found" in answer["note"]
+    desk.store.close()
+
+
 def test_wrong_calls_are_answered(desk):
     """HOST-04: never an exception."""
     for name, args in (

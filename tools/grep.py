@@ -50,6 +50,10 @@ _LEAST_RESULT = 400
 #: Results that there is room for in any window.
 _ALWAYS = 10
 _AS_WORDS = "Its words were searched for; mode 'regex' reads it as a pattern."
+_AS_SIGNS = (
+    "There is no letter or digit in it that could be mistyped, so it was looked for as it is."
+)
+_NOTHING_SPELT = re.compile(r"[\W_]*")
 _BEGINS = (
     "Of a very long phrase only the beginning was looked for; mode 'exact' looks for all of it."
 )
@@ -220,6 +224,9 @@ def _ranking(desk: Desk, text: str, mode: str, where: Filter) -> Ranking:
         find = pattern(text, watch)
         found = _scan(desk, find, _Search(text, where), mode, watch)
         return replace(found, find=find)
+    if mode == "fuzzy" and _NOTHING_SPELT.fullmatch(text):
+        found = _scan(desk, exactly(text.strip()), _Search(text, where, [text.strip()]), "exact")
+        return replace(found, note=f"{_AS_SIGNS} {found.note}".strip())
     if mode == "fuzzy":
         return _asking(_fuzzy, desk, text, where)
     return _asking(_auto, desk, text, where)
