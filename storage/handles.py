@@ -128,6 +128,7 @@ class Handle:
                         self.sql.close()
                 except BlockingIOError:
                     self.sql.close()
+            self._log = None  # the last one to close it takes the WAL along
             if self.lock_file is not None:
                 self.lock_file.close()
             _open.discard(self)

@@ -19,6 +19,7 @@ from lcm.console.cli import main
 from lcm.console.verify import verify
 from lcm.storage import connection, open_store
 from lcm.storage.canon import decode
+from lcm.storage.errors import StoreClosed
 
 HOLDER = """
 import sqlite3, sys
@@ -284,6 +285,15 @@ def test_closing_under_a_writer(make):
     engine.ingest(lists[-1])
     assert stored(engine) == lists[-1]
     assert engine.get_status()["problems"] == []
+
+
+def test_what_was_closed_says_so(tmp_path):
+    """CONC-09: a store that is written to after it was closed was closed, and not robbed of its locks."""
+    store = open_store(str(tmp_path / "a.db"))
+    store.open_session("s")
+    store.close()
+    with pytest.raises(StoreClosed):
+        store.remember("s", "name", 1)
 
 
 def test_two_questions_at_once_wait_for_nobody_for_ever(make):
