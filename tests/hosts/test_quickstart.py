@@ -26,7 +26,7 @@ def recorded():
         r"^\$ scripts/quickstart\n(.*?)^```", README.read_text("utf-8"), re.MULTILINE | re.DOTALL
     )
     lines = [line.strip("│├└─ ") for line in re.sub(r"\n {8}", " ", block).splitlines()]
-    said = [re.sub(r"(messages, [\d,]+ tokens), \w.*", r"\1", line) for line in lines]
+    said = [re.sub(r"(messages, [\d,]+ tokens)[,:] \w.*", r"\1", line) for line in lines]
     other = ("more below", "answer")  # how deep the graph is depends on how far the background got
     return [
         squeezed(each) for each in said if each != "…" and not any(w in each[:20] for w in other)
