@@ -207,7 +207,7 @@ def test_while_an_agent_writes(call, tmp_path, verb):
     """Whatever is asked meanwhile is answered, and nothing of what the agent says is lost."""
     path = tmp_path / "lcm.db"
     compacted(path)
-    done, failures, rows = threading.Event(), [], plain(2000)
+    begun, done, failures, rows = threading.Event(), threading.Event(), [], plain(2000)
 
     def write():
         try:
@@ -217,14 +217,17 @@ def test_while_an_agent_writes(call, tmp_path, verb):
             while not done.is_set() and said < len(rows):
                 said += 2
                 ledger.ingest(rows[:said])
+                if said == 10:  # a quick command would be over before the first turn
+                    begun.set()
             store.close()
-            failures.extend([] if said > 2 else ["the agent said next to nothing"])
+            failures.extend([] if begun.is_set() else ["the agent said next to nothing"])
         except Exception as error:  # noqa: BLE001 - whatever it is, the test fails of it
             failures.append(error)
 
     agent = threading.Thread(target=write)
     agent.start()
     try:
+        begun.wait(60)
         code, _ = call(verb, path)
     finally:
         done.set()
