@@ -17,7 +17,7 @@ from ..storage.errors import StoreForgotten
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Node
-from .nodes import STATE, Item, node_of, source_key
+from .nodes import STATE, Item, node_of, source_key, wanted
 from .patience import Patience
 from .redact import Redact
 from .summarizer import Route, Summary, SummaryRequest, is_barred, is_final, summarize
@@ -97,11 +97,12 @@ class Maker:
         Raises:
             NotMade, Halted: on a leash only; what was made before is stored.
         """
-        keys = [source_key(group, self._levels) for group in groups]
+        asked = [wanted(group, self._levels) for group in groups]
+        keys = [each.key for each in asked]
         found = self._store.nodes_for(keys)
         written = clock.monotonic()
         try:
-            for key, group in zip(keys, groups, strict=True):
+            for key, group, each in zip(keys, groups, asked, strict=True):
                 if key in found:
                     continue
                 if self._voice.leash and group[0].entry:
@@ -110,7 +111,7 @@ class Maker:
                     continue
                 summary = self._summary(text(group), most)
                 self._insist(key, summary)
-                found[key] = node_of(self._line, group, self._levels, key, summary)
+                found[key] = node_of(self._line, each, summary)
                 self._fresh.append(found[key])
                 late = clock.monotonic() - written > _UNWRITTEN_SECONDS
                 if late or self._voice.leash or len(self._fresh) >= _BATCH:
@@ -155,14 +156,15 @@ class Maker:
         Raises:
             NotMade, Halted: it was not made.
         """
-        if source_key(items, self._levels) != node.source_key:
+        asked = wanted(items, self._levels)
+        if asked.key != node.source_key:
             return []
         if self._voice.leash is not None:
             self._voice.leash.check()
         summary = self._summary(text(items), None)
         if not is_final(summary.reason):
             raise NotMade(summary.reason)
-        again = node_of(self._line, items, self._levels, node.source_key, summary)
+        again = node_of(self._line, asked, summary)
         with self._writing():
             self._store.put_node(again)
         return [again]
@@ -173,8 +175,8 @@ class Maker:
         Raises:
             NotMade, Halted: it was not made.
         """
-        key = source_key(items, self._levels, STATE)
-        node = self._store.nodes_for([key]).get(key)
+        asked = wanted(items, self._levels, STATE)
+        node = self._store.nodes_for([asked.key]).get(asked.key)
         if node is None:
             if self._voice.leash is not None:
                 self._voice.leash.check()
@@ -184,7 +186,7 @@ class Maker:
             summary = self._asked(text, most, () if small else self._voice.routes)
             if not small and not is_final(summary.reason):
                 raise NotMade(summary.reason)
-            node = node_of(self._line, items, self._levels, key, summary, STATE)
+            node = node_of(self._line, asked, summary)
         with self._writing():
             self._store.put_node(node)
             remember(node.uid)

@@ -168,7 +168,8 @@ def is_minted(uid: str) -> bool:
 
 def text_of(row: Row) -> str:
     """The words of the content."""
-    return content_text(row.get("content"))
+    content = row.get("content")
+    return content if isinstance(content, str) else content_text(content)
 
 
 def normal(text: str) -> str:

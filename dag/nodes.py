@@ -11,13 +11,25 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from ..storage.canon import digest, encode
+from ..storage.canon import begun, digest, encode
 from ..storage.records import Entry, Node, Source
 from .summarizer import Summary
 
-__all__ = ["STATE", "Item", "asked_for", "frame_of", "marks_of", "node_of", "source_key", "uid_of"]
+__all__ = [
+    "STATE",
+    "Item",
+    "Wanted",
+    "asked_for",
+    "frame_of",
+    "marks_of",
+    "node_of",
+    "source_key",
+    "uid_of",
+    "wanted",
+]
 
 
 STATE: Final = "state"
@@ -63,38 +75,59 @@ class Item(NamedTuple):
     def source(self, level: int = 0) -> Source:
         """The item as an edge of a node."""
         if self.entry is not None:
-            return Source(message=self.entry.id, version=self.entry.version)
+            return Source(self.entry.id, self.entry.version)
         return Source(node=self._node.uid, level=level)
 
     def mark(self, level: int = 0) -> bytes:
         """What the digests take of it."""
-        if self.entry is not None:
-            return _message_mark(self.entry.id, self.entry.digest)
+        entry = self.entry
+        if entry is not None:
+            return b"m%d:%b" % (entry.id, entry.digest)
         return _node_mark(self._node.uid, level)
-
-
-def _message_mark(number: int, version: bytes) -> bytes:
-    return b"m%d:%b" % (number, version)
 
 
 def _node_mark(uid: str, level: int) -> bytes:
     return b"n%d:%b" % (level, uid.encode())
 
 
-def source_key(items: Sequence[Item], levels: Sequence[int], kind: str = "") -> str:
-    """What was asked for: these sources, in this place of a line, at these sizes; *kind* of a state alone."""
+class Wanted(NamedTuple):
+    """A node that is asked for: sources, in their place of a line, and sizes."""
+
+    items: Sequence[Item]
+    levels: tuple[int, ...]
+    kind: str
+    """``state``, or empty for the kind that follows from the sources."""
+    key: str
+    """The source key of such a node."""
+    marks: blake2b
+    """What the digests of the sources begin with: the key's, and the uid's."""
+
+
+def wanted(items: Sequence[Item], levels: Sequence[int], kind: str = "") -> Wanted:
+    """What is asked for with these sources at these sizes."""
+    marks = begun([item.mark() for item in items])
     place = (items[0].first_seq, items[-1].last_seq)  # sources stand in order
     asked = (STATE,) if kind == STATE else ()
-    return _asked([item.mark() for item in items], *asked, place, tuple(levels))
+    key = _asked(marks, *asked, place, tuple(levels))
+    return Wanted(items, tuple(levels), kind, key, marks)
 
 
-def _asked(marks: Sequence[bytes], *rest: object) -> str:
+def source_key(items: Sequence[Item], levels: Sequence[int]) -> str:
+    """The source key of a leaf or condensed node of these sources."""
+    return wanted(items, levels).key
+
+
+def _asked(marks: blake2b, *rest: object) -> str:
     """A digest over *marks* and what else was asked for."""
-    return digest(*marks, encode(rest)).hex()
+    return digest(encode(rest), after=marks).hex()
 
 
 def uid_of(node: Node, marks: Sequence[bytes]) -> str:
     """The uid that *node* must have, given the marks of its sources in order."""
+    return _uid(node, begun(marks))
+
+
+def _uid(node: Node, marks: blake2b) -> str:
     said = [
         node.kind,
         node.line if node.kind == "frame" else 0,  # the same frame on a branch is another row
@@ -103,7 +136,7 @@ def uid_of(node: Node, marks: Sequence[bytes]) -> str:
         [node.topic, list(node.hints), node.sufficient],
         [node.first_seq, node.last_seq],  # a message may stand on another line too, elsewhere
     ]
-    return digest(*marks, encode(said)).hex()
+    return digest(encode(said), after=marks).hex()
 
 
 def marks_of(node: Node, digests: Mapping[tuple[int, int], bytes]) -> list[bytes]:
@@ -115,7 +148,7 @@ def marks_of(node: Node, digests: Mapping[tuple[int, int], bytes]) -> list[bytes
     return [
         _node_mark(source.node or "", source.level)
         if source.message is None
-        else _message_mark(source.message, digests[source.message, source.version])
+        else b"m%d:%b" % (source.message, digests[source.message, source.version])
         for source in node.sources
     ]
 
@@ -123,22 +156,21 @@ def marks_of(node: Node, digests: Mapping[tuple[int, int], bytes]) -> list[bytes
 def asked_for(node: Node, marks: Sequence[bytes]) -> str:
     """The source key that a stored *node* must have."""
     if node.kind == "frame":
-        return _asked(marks, "frame", node.line, node.lifted)
+        return _asked(begun(marks), "frame", node.line, node.lifted)
     asked = (STATE,) if node.kind == STATE else ()
-    return _asked(marks, *asked, (node.first_seq, node.last_seq), node.levels)
+    return _asked(begun(marks), *asked, (node.first_seq, node.last_seq), node.levels)
 
 
-def node_of(
-    line: int, items: Sequence[Item], levels: Sequence[int], key: str, summary: Summary, kind: str = ""
-) -> Node:  # fmt: skip
-    """The node that stands for *items*, by *summary*; *key* is their source key at these *levels*."""
-    kind = kind or ("condensed" if all(item.node for item in items) else "leaf")
+def node_of(line: int, asked: Wanted, summary: Summary) -> Node:
+    """The node that was *asked* for, by *summary*."""
+    items = asked.items
+    kind = asked.kind or ("condensed" if all(item.node for item in items) else "leaf")
     below = max((item.node.depth for item in items if item.node), default=-1)
     node = Node(
         uid="",
         kind=kind,
         line=line,
-        source_key=key,
+        source_key=asked.key,
         depth=below + 1 if kind == "condensed" else max(below, 0),
         texts=dict(summary.texts),
         topic=summary.topic,
@@ -148,16 +180,16 @@ def node_of(
         lifted=(),
         time=clock.time(),
         sources=tuple(item.source() for item in items),
-        levels=tuple(levels),
+        levels=asked.levels,
         **_span(items),
     )
-    return replace(node, uid=uid_of(node, [item.mark() for item in items]))
+    return replace(node, uid=_uid(node, asked.marks))
 
 
 def frame_of(line: int, shown: Sequence[tuple[Node, int]], lifted: Sequence[int]) -> Node:
     """The frame of a summary row that shows these nodes, each at a level."""
     items = [Item(node=node) for node, _ in shown]
-    marks = [item.mark(level) for item, (_, level) in zip(items, shown, strict=True)]
+    marks = begun([item.mark(level) for item, (_, level) in zip(items, shown, strict=True)])
     node = Node(
         uid="",
         kind="frame",
@@ -175,15 +207,18 @@ def frame_of(line: int, shown: Sequence[tuple[Node, int]], lifted: Sequence[int]
         levels=(),
         **_span(items),
     )
-    return replace(node, uid=uid_of(node, marks))
+    return replace(node, uid=_uid(node, marks))
 
 
 def _span(items: Sequence[Item]) -> dict[str, int]:
+    entries = [item.entry for item in items if item.entry]
+    nodes = [item.node for item in items if item.node]
     return {
         "first_seq": items[0].first_seq,
         "last_seq": items[-1].last_seq,
         "first_turn": items[0].first_turn,
         "last_turn": items[-1].last_turn,
-        "messages": sum(item.messages for item in items),
-        "source_tokens": sum(item.tokens for item in items),
+        "messages": len(entries) + sum([node.messages for node in nodes]),
+        "source_tokens": sum([entry.tokens for entry in entries])
+        + sum([node.source_tokens for node in nodes]),
     }

@@ -92,15 +92,16 @@ def _masked(text: str) -> str:
         for mask, begins, form in tokens():
             if any(begin in text for begin in begins):
                 text = form.sub(mask, text)
-    return without_named(_without_placed(text))
+    lower = text.lower()
+    placed = _without_placed(text, lower)
+    return without_named(placed, lower if placed == text else placed.lower())
 
 
-def _without_placed(text: str) -> str:
-    """Without what is a secret by the place where it stands."""
+def _without_placed(text: str, lower: str) -> str:
+    """Without what is a secret by the place where it stands; *lower* is the same in small letters."""
     for rule, form in places(text):
         text = form.sub(_masking(rule), text)
     text = without_flags(text, _masking("password"))
-    lower = text.lower()
     if "authorization" in lower:
         text = _HEADER.sub(_masking("authorization"), text)
     if "bearer" in lower:

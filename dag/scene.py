@@ -48,6 +48,7 @@ def scene_of(store: Store, binding: Binding, sizes: Sequence[int]) -> Scene:
     shown = [bound.frame == frame.uid if frame else True for bound in binding.bound]
     at = shown.index(True) if True in shown else 0
     last = {each.messages: n for n, each in enumerate(binding.bound) if each.messages}
+    new = tuple.__new__  # half the time of Live(), once a row
     asked = _asked_again(binding, at)
     live, tokens = [], []
     for n, (row, bound, size) in enumerate(zip(binding.rows, binding.bound, sizes, strict=True)):
@@ -62,7 +63,7 @@ def scene_of(store: Store, binding: Binding, sizes: Sequence[int]) -> Scene:
                 continue
         elif n != asked and bound.kind != "system":
             continue
-        live.append(Live(row, bound))
+        live.append(new(Live, (row, bound)))
         tokens.append(size)
     return Scene(frame, top, tuple(live), tuple(tokens), max(binding.ends, default=0))
 

@@ -98,10 +98,11 @@ def _signs() -> tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...]:
 def may_hold_token(text: str) -> bool:
     """Whether a token may begin somewhere, told by single characters: a tenth of the time that all beginnings take."""
     for rare, fronts, apart in _signs():
-        if rare in text:
-            for piece in text.split(rare)[:-1]:
-                if piece.endswith(fronts) and apart.search(piece[-_IN_FRONT:]):
-                    return True
+        at = text.find(rare)
+        while at >= 0:  # to take the text apart there would look at each character
+            if text.endswith(fronts, 0, at) and apart.search(text[max(at - _IN_FRONT, 0) : at]):
+                return True
+            at = text.find(rare, at + 1)
     return "1//0" in text
 
 

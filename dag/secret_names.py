@@ -96,12 +96,13 @@ _RULE: Final = re.compile(r"[a-z_]+[:=]")
 _MOST_WORDS: Final = 4
 
 
-def without_named(text: str) -> str:
-    """Values that are given to a name such as ``password``."""
+def without_named(text: str, lower: str) -> str:
+    """Values that are given to a name such as ``password``; *lower* is *text* in small letters."""
     plain = text if text.isascii() else _narrow(text)
+    lower = lower if plain is text else plain.lower()
     named = _NAMED if "--" in plain or "login" in plain else _ASSIGNED
     parts, at = [], 0
-    for start in _stems(plain):
+    for start in _stems(lower):
         found = named.match(plain, start) if start >= at else None
         if found is None:
             continue
@@ -117,9 +118,8 @@ def _narrow(text: str) -> str:
     return text.translate(_NARROW) if _WIDE.search(text) else text
 
 
-def _stems(text: str) -> list[int]:
-    """Where a name of a secret may begin."""
-    lower = text.lower()
+def _stems(lower: str) -> list[int]:
+    """Where a name of a secret may begin in a text in small letters."""
     starts = []
     for stem in _STEMS:
         at = lower.find(stem)

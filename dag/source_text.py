@@ -63,8 +63,11 @@ def message_text(row: Row, clean: Redact = str, most: int = MESSAGE_TOKENS) -> s
     role = plain_text(row.get("role"))
     if name := row.get("tool_name") or row.get("name"):
         role = f"{role} ({plain_text(name)})"
+    text = text_of(row).strip()
+    if text and not row.get("tool_calls"):  # most
+        return f"{role}: {_short(text, clean, most)}"
     lines = []
-    if text := text_of(row).strip():
+    if text:
         lines.append(f"{role}: {_short(text, clean, most)}")
     elif row.get("content") and not isinstance(row["content"], str):
         lines.append(f"{role}: (an attachment without text)")

@@ -80,7 +80,8 @@ class Sources:
         placed = self._placed(cut)
         raised = self._scene.live[cut.lifted].bound.messages if cut.lifted is not None else ()
         entries = [each for each in self._span(placed, cut) if each.id not in raised]
-        items = list(map(Item, entries))
+        new = tuple.__new__  # half the time of Item(), once a message
+        items = [new(Item, (entry, None)) for entry in entries]
         before = scene.frame.lifted if scene.frame else ()
         if before and self._is_kept(before[0], cut):
             raised = raised or before

@@ -28,6 +28,11 @@ _LEAD3: Final = bytes(range(0xE1, 0xF0))
 _LEAD4: Final = bytes(range(0xF0, 0xF5))
 _LEADS4: Final = tuple(bytes([lead]) for lead in _LEAD4)
 
+#: Characters from which on the content of a message is not printed to be measured.
+_LONG: Final = 100
+#: What is printed as it is.
+_PRINTED: Final = bytes(set(range(32, 127)) - set(b"\\'\""))
+
 # No quantifier without a bound: a megabyte of dots must not cost a quadratic search.
 _SENTENCE_END: Final = re.compile(
     r"[.!?\u2026][\"'\u201d\u2019)\]]{0,3}(?=\s)"
@@ -67,11 +72,27 @@ def count_message(message: Mapping[str, Any], image_tokens: int = IMAGE_TOKENS) 
         if type(message) is dict and _ODD_KEYS.isdisjoint(message):
             content = message.get("content")
             if content is None or type(content) is str:
+                if content and len(content) >= _LONG and content.isascii():
+                    short = repr({**message, "content": ""})
+                    if short.isascii():
+                        return (len(short) - 2 + _printed(content) + 3) // 4
+                    return count_text(repr(message))
                 printed = repr(message)
                 return (len(printed) + 3) // 4 if printed.isascii() else count_text(printed)
         return _count_odd(message, image_tokens)
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError):
         return _count_leaves(message)
+
+
+def _printed(text: str) -> int:
+    """``len(repr(text))`` of ASCII, in a quarter of the time."""
+    odd = text.encode().translate(None, _PRINTED)
+    if not odd:
+        return len(text) + 2
+    short = sum(map(odd.count, (b"\\", b"\n", b"\t", b"\r")))
+    single, double = odd.count(b"'"), odd.count(b'"')
+    more = short + 3 * (len(odd) - short - single - double)
+    return len(text) + 2 + more + (single if double else 0)
 
 
 def count_messages(messages: Iterable[Mapping[str, Any]], image_tokens: int = IMAGE_TOKENS) -> int:

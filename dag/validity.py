@@ -29,13 +29,13 @@ def partners(rows: Sequence[Any]) -> dict[int, int]:
     for index, row in enumerate(rows):
         if not isinstance(row, dict) and is_system(row):
             continue
-        if row.get("tool_calls") and row.get("role") != "tool":
-            for call in calls_of(row):
-                open_calls.setdefault(plain_text(call.get("id")), []).append(index)
-        elif open_calls and row.get("role") == "tool":
-            waiting = open_calls.get(plain_text(row.get("tool_call_id")))
+        if row.get("role") == "tool":
+            waiting = open_calls.get(plain_text(row.get("tool_call_id"))) if open_calls else None
             if waiting:
                 found[index] = waiting.pop()
+        elif row.get("tool_calls"):
+            for call in calls_of(row):
+                open_calls.setdefault(plain_text(call.get("id")), []).append(index)
     return found
 
 

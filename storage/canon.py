@@ -12,13 +12,14 @@ a thing in itself as a mark: a message must never be lost to its shape.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
 __all__ = [
     "DEEPEST",
     "DIGEST_BYTES",
+    "begun",
     "decode",
     "deep_text",
     "digest",
@@ -176,17 +177,25 @@ def decode(body: bytes) -> Any:
 _NOTHING = blake2b(digest_size=DIGEST_BYTES)
 
 
-def digest(*parts: bytes) -> bytes:
-    """Return 16 bytes of BLAKE2b over *parts*, each preceded by its length."""
+def digest(*parts: bytes, after: blake2b = _NOTHING) -> bytes:
+    """Return 16 bytes of BLAKE2b over *parts*, each preceded by its length.
+
+    *after*: what :func:`begun` made of the parts in front of them.
+    """
+    return begun(parts, after).digest()
+
+
+def begun(parts: Sequence[bytes], after: blake2b = _NOTHING) -> blake2b:
+    """The state of a :func:`digest` that begins with *parts*, for several that go on from there."""
     if len(parts) == 1:  # nearly always
         whole = len(parts[0]).to_bytes(8, "big") + parts[0]
     else:
         whole = b"".join(
             [piece for part in parts for piece in (len(part).to_bytes(8, "big"), part)]
         )
-    made = _NOTHING.copy()  # a third less than making one
+    made = after.copy()  # a third less than making one
     made.update(whole)
-    return made.digest()
+    return made
 
 
 def pack_text(text: str) -> bytes:

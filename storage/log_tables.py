@@ -183,7 +183,8 @@ def entries(
     """Entries that fulfil the condition; *brief*: without uid and key."""
     columns = _ENTRY.format(**_BRIEF if brief else _WHOLE)
     rows = sql.execute(f"{columns}{where} ORDER BY {order}", [*values, *extra])
-    return list(map(Entry._make, rows))
+    new = tuple.__new__
+    return [new(Entry, row) for row in rows]  # half the time of Entry._make
 
 
 def placed(sql: sqlite3.Connection, line: int, messages: Sequence[int]) -> list[Entry]:

@@ -13,7 +13,7 @@ from lcm.dag.compact import PassRequest, compact
 from lcm.dag.graph import cycle, layers, outline
 from lcm.dag.identity import MARK
 from lcm.dag.ingest import Ledger
-from lcm.dag.nodes import Item, node_of, source_key
+from lcm.dag.nodes import Item, node_of, source_key, wanted
 from lcm.dag.renderer import FILLER, HEAD
 from lcm.dag.settings import Settings, load_settings
 from lcm.dag.summarizer import Summary
@@ -479,11 +479,10 @@ def test_a_node_is_its_content():
     items = [Item(entry=entry) for entry in talked.store.entries(1)]
     summary = Summary(((50, "one"),), "topic", ("hint",), 50)
     other = Summary(((50, "two"),), "topic", ("hint",), 50)
-    key = source_key(items, (50,))
-    a, b, c = (node_of(1, items, (50,), key, each) for each in (summary, summary, other))
+    a, b, c = (node_of(1, wanted(items, (50,)), each) for each in (summary, summary, other))
     assert a.uid == b.uid != c.uid
     assert a.source_key == c.source_key == source_key(items, (50,))
-    assert a.uid != node_of(1, items[:-1], (50,), key, summary).uid
+    assert a.uid != node_of(1, wanted(items[:-1], (50,)), summary).uid
     assert source_key(items, (50,)) != source_key(items, (50, 250))
 
 

@@ -185,6 +185,17 @@ def test_a_list_never_costs_less_than_the_host_says(host, messages):
         assert count_message(message) >= host.estimate_messages_tokens_rough([message])
 
 
+@settings(deadline=None)
+@given(
+    st.text(alphabet="a \n\t\r\0\x1f\x7f~'\"\\\u00e9", max_size=40),
+    st.sampled_from(["user", "\u00e9"]),
+)
+def test_a_long_message_is_measured_as_it_is_printed(part, name):
+    """Long contents are not printed for it; quotes, breaks and control characters cost what they take."""
+    message = {"role": "user", "content": f"{part * 10}{'x' * 100}", "name": name}
+    assert count_message(message) == count_text(repr(message))
+
+
 def whole_characters(text: str, part: str) -> bool:
     """No family, flag or accented letter of *text* is parted at the edges of *part*."""
     return all(

@@ -7,7 +7,7 @@ import random
 import pytest
 from lcm.console.verify import verify
 from lcm.dag.ingest import Ledger
-from lcm.dag.nodes import Item, node_of, source_key
+from lcm.dag.nodes import Item, node_of, wanted
 from lcm.dag.summarizer import Summary
 from lcm.storage import open_store
 
@@ -89,7 +89,7 @@ def test_a_message_that_a_node_lost_is_still_found(tmp_path, where, returned):
     entries = store.entries(line)
     items = [Item(entry=entry) for entry in entries[:3] + entries[4:6]]
     texts = Summary(texts=((50, "a summary"),), topic="", hints=(), sufficient=50)
-    store.put_node(node_of(line, items, (50,), source_key(items, (50,)), texts))
+    store.put_node(node_of(line, wanted(items, (50,)), texts))
     if returned:
         Ledger(store, ledger.session).ingest(rows[:3])
         Ledger(store, ledger.session).ingest(rows)
