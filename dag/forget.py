@@ -123,7 +123,7 @@ def plan_text(store: Store, text: str, progress: Progress | None = None) -> Text
         tuple(found),
         tuple(node.uid for node in nodes),
         _names(store, forms),
-        tuple(uid for _, uid in _uids(store, cleaner)),
+        tuple(uid for _, uid in _uids(store, cleaner, forms)),
         told,
         _standing(store, forms),
     )
@@ -140,42 +140,41 @@ def _standing(store: Store, forms: Sequence[str]) -> dict[str, int]:
     return store.eraser().holding(needles)
 
 
-def _uids(store: Store, cleaner: Cleaner) -> list[tuple[int, str]]:
+def _uids(store: Store, cleaner: Cleaner, forms: Sequence[str]) -> list[tuple[int, str]]:
     """Numbers of messages and those of their names in which it stands."""
-    pairs = [(message.id, message.uid) for message in store.stream()]
-    for number, others in store.archive().aliases().items():
-        pairs += [(number, other) for other in others]
-    return [(number, uid) for number, uid in pairs if cleaner.name(uid) != uid]
+    return [each for each in store.eraser().called(forms) if cleaner.name(each[1]) != each[1]]
 
 
 def _messages(
     store: Store, cleaner: Cleaner, forms: Sequence[str], progress: Progress | None
 ) -> Iterator[Message]:
     total = store.totals().messages if progress else 0
-    for message in store.stream():
+    for end, pairs in store.eraser().suspects(forms):
+        for at in range(0, len(pairs), _PAGE):
+            for message in store.read(pairs[at : at + _PAGE]):
+                if progress:
+                    progress("messages", message.id, max(total, message.id))
+                if _is_held(message, cleaner, forms):
+                    yield message
         if progress:
-            progress("messages", message.id, max(total, message.id))
-        row = decode(message.body)
-        held = _holds(row, forms) or _holds(message.role, forms)
-        role = {"role": message.role}
-        if held and (cleaner.row(row) is not row or cleaner.row(role) is not role):
-            yield message
+            progress("messages", end, max(total, end))
+
+
+def _is_held(message: Message, cleaner: Cleaner, forms: Sequence[str]) -> bool:
+    """Whether there is anything in a message to be taken out."""
+    row, role = decode(message.body), {"role": message.role}
+    if not (_holds(row, forms) or _holds(message.role, forms)):
+        return False
+    return cleaner.row(row) is not row or cleaner.row(role) is not role
 
 
 def _nodes(
     store: Store, cleaner: Cleaner, forms: Sequence[str], messages: Sequence[Message]
 ) -> tuple[list[Node], tuple[str, ...]]:
     """The nodes that lose something, as they become; and which nodes over *messages* a model wrote."""
-    over = set(store.eraser().above(list(dict.fromkeys(each.id for each in messages))))
-    held: list[Node] = []
-    after, audit = 0, store.audit()
-    while page := audit.nodes(after, _PAGE):
-        held += [
-            node
-            for node in store.nodes([uid for _, uid in page])
-            if node.uid in over or _holds([*node.texts.values(), node.topic, *node.hints], forms)
-        ]
-        after = page[-1][0]
+    tools = store.eraser()
+    over = set(tools.above(list(dict.fromkeys(each.id for each in messages))))
+    held = store.nodes([u for u, words in tools.words() if u in over or _holds([*words], forms)])
     clean = Remnants(store, cleaner, forms).without(held)
     changed = [new for new, old in zip(clean, held, strict=True) if new != old]
     told = [n.uid for n in held if n.uid in over and n.texts and not n.degraded]
@@ -200,7 +199,7 @@ def forget_text(store: Store, text: str, time: float, progress: Progress | None 
     with store.writing():
         messages = list(_messages(store, cleaner, forms, progress))
         nodes, told = _nodes(store, cleaner, forms, messages)
-        uids = _uids(store, cleaner)
+        uids = _uids(store, cleaner, forms)
         for stone in stones:
             tools.bury(stone)
         for message in messages:

@@ -8,7 +8,7 @@ one kind says of what was never there that it must not come: of a session that l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -73,6 +73,22 @@ class Eraser(Protocol):
 
     def rename(self, message: int, uid: str, other: str) -> None:
         """Put *other* in the place of *uid*, the message's own or another name of it; *uid* is gone."""
+
+    def suspects(self, strings: Sequence[str]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+        """Which messages may hold any of *strings*, in their role or in any text or key of their bodies.
+
+        For each part of the log the number at which it ends, and (number, version) of what may, in order. It may
+        be more than those that do, and never fewer. What cannot be read is among them.
+        """
+
+    def called(self, strings: Sequence[str]) -> list[tuple[int, str]]:
+        """Numbers of messages and those of their names, the others included, that hold any of *strings*.
+
+        Names of 32 hex digits, which say nothing, may be left out.
+        """
+
+    def words(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The uid of each node, in the order in which they were stored, and all that it says: texts, topic, hints."""
 
     def holding(self, needles: Sequence[bytes]) -> dict[str, int]:
         """In how many rows of what any of these bytes stands, the search index left out; empty: nowhere.

@@ -22,6 +22,7 @@ __all__ = [
     "over",
     "put",
     "stands_for",
+    "words",
 ]
 
 _PACKED = (
@@ -91,11 +92,7 @@ def _load(sql: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[Node
             Source(message, version, None if source is None else unpack_uid(source), level)
             for message, version, source, level in edges
         )
-        try:
-            rest = json.loads(data)
-        except ValueError as error:
-            name = unpack_uid(uid)
-            raise StoreDamaged(f"Node {name} is damaged. Run `hermes lcm verify`.") from error
+        rest = _rest(unpack_uid(uid), data)
         rest["texts"] = {int(level): text for level, text in rest["texts"].items()}
         rest["hints"] = tuple(rest["hints"])
         rest["lifted"], rest["levels"] = tuple(rest["lifted"]), tuple(rest["levels"])
@@ -106,6 +103,27 @@ def _load(sql: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[Node
             )
         )  # fmt: skip
     return nodes
+
+
+def _rest(name: str, data: str) -> dict[str, Any]:
+    try:
+        return json.loads(data)  # type: ignore[no-any-return]
+    except ValueError as error:
+        raise StoreDamaged(f"Node {name} is damaged. Run `hermes lcm verify`.") from error
+
+
+def words(
+    sql: sqlite3.Connection, after: int, limit: int
+) -> list[tuple[int, str, tuple[str, ...]]]:
+    """(number, uid, all that it says) of the nodes that follow *after* in number; what is under them is not read."""
+    rows = sql.execute(
+        "SELECT id, uid, data FROM nodes WHERE id > ? ORDER BY id LIMIT ?", [after, limit]
+    )
+    found = []
+    for number, uid, data in rows:
+        rest = _rest(name := unpack_uid(uid), data)
+        found.append((number, name, (*rest["texts"].values(), rest["topic"], *rest["hints"])))
+    return found
 
 
 def by_uid(sql: sqlite3.Connection, uids: Sequence[str]) -> list[Node]:

@@ -7,7 +7,7 @@ A part of :class:`storage.memory.MemoryStore` in a file of its own, so it uses w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .errors import StoreForgotten
@@ -93,6 +93,21 @@ class MemoryEraser:
         store._uids[other] = message
         if store._messages[message].uid == uid:
             store._messages[message].uid = other
+
+    def suspects(self, strings: Sequence[str]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+        for number, message in sorted(self._store._messages.items()):
+            yield number, [(number, at) for at, _ in enumerate(message.drafts, 1)]
+
+    def called(self, strings: Sequence[str]) -> list[tuple[int, str]]:
+        return [
+            (number, uid)
+            for uid, number in sorted(self._store._uids.items())
+            if any(each in uid for each in strings)
+        ]
+
+    def words(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        for uid, node in self._store._nodes.items():
+            yield uid, (*node.texts.values(), node.topic, *node.hints)
 
     def holding(self, needles: Sequence[bytes]) -> dict[str, int]:
         store = self._store

@@ -5,21 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-import zlib
 from collections.abc import Iterator, Sequence
 
-from . import fts, graph_tables, log_tables
-from .canon import pack_text
+from . import fts, graph_tables, log_tables, suspects
 from .connection import Connection
 from .forget import Stone
-from .migrations import TABLES
-from .payloads import swell
 from .records import Draft, Entry, Node
 from .seals import reseal
 from .uids import pack_uid, unpack_uid
 
 __all__ = ["SqliteEraser"]
 
+#: Messages that are looked through, and nodes that are read, at a time.
+_STRIDE, _PAGE = 50_000, 500
 _COLUMNS = "kind, name, time, digest, line, detail"
 
 
@@ -76,6 +74,8 @@ class SqliteEraser:
 
     def above(self, messages: Sequence[int]) -> list[str]:
         gone, under = set(messages), set[int]()
+        if not gone:
+            return []
         with self._connection.reading() as sql:
             # A node's sources are stored before it, so one look at the edges in order finds all.
             for node, message, source in sql.execute(
@@ -154,15 +154,31 @@ class SqliteEraser:
                     [new, message],
                 )
 
-    def holding(self, needles: Sequence[bytes]) -> dict[str, int]:
-        found: dict[str, int] = {}
+    def suspects(self, strings: Sequence[str]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
         with self._connection.reading() as sql:
-            for table in sorted(TABLES):
-                rows = sql.execute(f"SELECT * FROM {table}")
-                count = sum(any(_holds(value, needles) for value in row) for row in rows)
-                if count:
-                    found[table] = count
-        return found
+            end, payloads = log_tables.next_number(sql), suspects.large(sql, strings)
+        for after in range(0, end, _STRIDE):  # nobody waits for more than a part of the log
+            with self._connection.reading() as sql:
+                found = suspects.suspects(sql, strings, after, after + _STRIDE, payloads)
+            yield min(after + _STRIDE, end - 1), found
+
+    def called(self, strings: Sequence[str]) -> list[tuple[int, str]]:
+        with self._connection.reading() as sql:
+            return suspects.names(sql, strings)
+
+    def words(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        after = 0
+        while True:
+            with self._connection.reading() as sql:
+                page = graph_tables.words(sql, after, _PAGE)
+            if not page:
+                return
+            yield from (each[1:] for each in page)
+            after = page[-1][0]
+
+    def holding(self, needles: Sequence[bytes]) -> dict[str, int]:
+        with self._connection.reading() as sql:
+            return suspects.holding(sql, needles)
 
     def sweep(self) -> None:
         with self._erasing() as sql:
@@ -181,18 +197,6 @@ class SqliteEraser:
 
     def scrub(self) -> bool:
         return self._connection.scrub()
-
-
-def _holds(value: object, needles: Sequence[bytes]) -> bool:
-    if isinstance(value, str):
-        data = pack_text(value)
-    elif isinstance(value, bytes):
-        data = value
-    else:
-        return False
-    with contextlib.suppress(zlib.error):
-        data = swell(data)
-    return any(needle in data for needle in needles)
 
 
 #: A number that nobody has any more may be given to another message.

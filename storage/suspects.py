@@ -1,0 +1,164 @@
+"""Where strings may stand in a SQLite file: found in its bytes, before anything is decoded.
+
+To read 100,000 messages takes seconds, to look through their bytes a tenth of one. Whoever takes a string out
+looks closely at what is found here; what is not found cannot hold it:
+
+- A body is canonical JSON, and that writes each character by itself, whatever stands beside it. So what a text
+  in it holds, written in the same way, stands in its bytes.
+- One that was imported may be written otherwise: with ``\\u`` or ``\\/`` in front of any character. So each body
+  that has these two is named, and each that SQLite takes for no JSON, for whoever reads it to complain of.
+- A large string is kept beside its message, compressed and not as JSON. All of them are looked through.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from .canon import encode, pack_text
+from .migrations import TABLES
+from .payloads import swell
+from .uids import unpack_uid
+
+__all__ = ["holding", "large", "names", "suspects"]
+
+#: How an escape begins that canonical JSON does not write, or writes for few characters.
+_ODD: Final = (b"\\u", b"\\/")
+#: What a reader puts where a text is no UTF-8: it stands in no bytes.
+_REPLACED: Final = "\ufffd".encode()
+#: How what zlib wrote begins: its method, the size of its window, and a check of both.
+_HEADS: Final = ",".join(
+    f"x'{head:04x}'"
+    for first in range(0x08, 0x80, 0x10)
+    for head in range(first << 8, first + 1 << 8)
+    if not head % 31
+)
+
+
+def _fewest(needles: Iterable[bytes]) -> list[bytes]:
+    """Those of *needles* that hold no other one: where any of them all stands, one of these does."""
+    found: list[bytes] = []
+    for needle in sorted(set(needles), key=len):
+        if not any(other in needle for other in found):
+            found.append(needle)
+    return found
+
+
+def _has(column: str, needles: Sequence[bytes], first: int = 1) -> str:
+    """A condition: the column holds one of *needles*, which are bound from number *first* on."""
+    numbers = range(first, first + len(needles))
+    return "(" + " OR ".join(f"instr(CAST({column} AS BLOB), ?{n})" for n in numbers) + ")"
+
+
+def suspects(
+    sql: sqlite3.Connection,
+    strings: Sequence[str],
+    after: int,
+    last: int,
+    payloads: Mapping[str, bool],
+) -> list[tuple[int, int]]:
+    """(number, version) of what may hold any of *strings*, of the messages behind *after* up to *last*.
+
+    *payloads*: what :func:`large` has found; of those that came since any may hold it.
+    """
+    said, plain = _fewest([*map(_written, strings), *_ODD]), _fewest(map(pack_text, strings))
+    odd = f"{_has('body', said, 3)} OR {_broken(sql)}"
+    of, within = [after, last], "BETWEEN ?1 + 1 AND ?2"
+    roles = f"SELECT id FROM messages WHERE id {within} AND {_has('role', plain, 3)}"
+    spoken = [number for (number,) in sql.execute(roles, [*of, *plain])]
+    found = set[tuple[int, int]]()
+    for table, number in (("messages", "id"), ("versions", "message")):
+        here = f"FROM {table} WHERE {number} {within} AND {number} IN (SELECT id FROM messages)"
+        one = f"SELECT {number}, version {here}"
+        found.update(sql.execute(f"{one} AND ({odd})", [*of, *said]))
+        with_large = f"SELECT {number}, version, refs {here} AND refs IS NOT NULL"
+        found.update((n, v) for n, v, refs in sql.execute(with_large, of) if _leads(refs, payloads))
+        for each in spoken:  # a role is that of every version
+            found.update(sql.execute(f"{one} AND {number} = ?3", [*of, each]))
+    return sorted(found)
+
+
+def _broken(sql: sqlite3.Connection) -> str:
+    """A condition: the body cannot be read; where this SQLite knows no JSON, any may be such a one."""
+    try:
+        sql.execute("SELECT json_valid('1')").fetchone()
+    except sqlite3.OperationalError:
+        return "1"
+    return "NOT json_valid(CAST(body AS TEXT))"
+
+
+def _written(text: str) -> bytes:
+    """*text* as it stands within a text of canonical JSON."""
+    return encode(text)[1:-1]
+
+
+def large(sql: sqlite3.Connection, strings: Sequence[str]) -> dict[str, bool]:
+    """For each large string, by digest, whether it holds one of *strings* or cannot be read."""
+    needles = _fewest(map(pack_text, strings))
+    rows = sql.execute("SELECT digest, data FROM payloads")
+    return {digest.hex(): _in_payload(data, needles) for digest, data in rows}
+
+
+def _in_payload(data: bytes, needles: Sequence[bytes]) -> bool:
+    try:
+        text = swell(data)
+    except (TypeError, zlib.error):
+        return True  # whoever reads its message says so
+    return any(needle in text for needle in needles)
+
+
+def _leads(refs: str, payloads: Mapping[str, bool]) -> bool:
+    """Whether a large string of a message may hold it: also if it is not there, or not known."""
+    try:
+        return any(payloads.get(digest, True) for _, digest in json.loads(refs))
+    except (TypeError, ValueError):
+        return True
+
+
+def names(sql: sqlite3.Connection, strings: Sequence[str]) -> list[tuple[int, str]]:
+    """Numbers of messages, and those of their names that hold any of *strings*."""
+    needles = _fewest(map(pack_text, strings))
+    return [
+        (number, unpack_uid(uid))
+        for table, column in (("messages", "id"), ("aliases", "message"))
+        for number, uid in sql.execute(
+            f"SELECT {column}, uid FROM {table} WHERE typeof(uid) = 'text' AND {_has('uid', needles)}"
+            " ORDER BY 1, 2",
+            needles,
+        )
+    ]
+
+
+def holding(sql: sqlite3.Connection, needles: Sequence[bytes]) -> dict[str, int]:
+    """In how many rows of each table any of *needles* stands; nothing of those in which none does."""
+    few, found = _fewest(needles), dict[str, int]()
+    whole = any(_REPLACED in needle for needle in few)
+    for table in sorted(TABLES):
+        columns = [row[1] for row in sql.execute(f"PRAGMA table_info({table})")]
+        where = "1" if whole else " OR ".join(f"({_may_hold(each, few)})" for each in columns)
+        rows = sql.execute(f"SELECT * FROM {table} WHERE {where}", [] if whole else few)
+        if count := sum(any(_holds(value, few) for value in row) for row in rows):
+            found[table] = count
+    return found
+
+
+def _may_hold(column: str, needles: Sequence[bytes]) -> str:
+    """A condition: the column holds one of *needles*, or what zlib may have written."""
+    packed = f"substr(CAST({column} AS BLOB), 1, 2) IN ({_HEADS})"
+    return f"typeof({column}) IN ('text', 'blob') AND ({_has(column, needles)} OR {packed})"
+
+
+def _holds(value: object, needles: Collection[bytes]) -> bool:
+    if isinstance(value, str):
+        data = pack_text(value)
+    elif isinstance(value, bytes):
+        data = value
+    else:
+        return False
+    with contextlib.suppress(zlib.error):
+        data = swell(data)
+    return any(needle in data for needle in needles)
