@@ -18,10 +18,14 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from .branches import Branches
+
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
     from .verb import Progress
+
+    Shown = RenderableType | Branches
 
 __all__ = [
     "clean",
@@ -98,7 +102,7 @@ class _Paper(io.StringIO):
         return self._encoding
 
 
-def page(*shown: RenderableType, width: int, encoding: str = "utf-8", colour: bool = False) -> str:
+def page(*shown: Shown, width: int, encoding: str = "utf-8", colour: bool = False) -> str:
     """Everything in *shown*, one below the other, as text. NO_COLOR is obeyed."""
     from rich.console import Console  # 60 ms that the host must not pay for
 
@@ -114,9 +118,16 @@ def page(*shown: RenderableType, width: int, encoding: str = "utf-8", colour: bo
         highlight=False,
         legacy_windows=False,
     )
-    for each in shown:
-        console.print(each)
+    return "".join(_drawn(each, console, paper) for each in shown)
+
+
+def _drawn(each: Shown, console: Console, paper: io.StringIO) -> str:
+    if isinstance(each, Branches):
+        return each.drawn(console)
+    console.print(each)
     lines = paper.getvalue().split("\n")
+    paper.seek(0)
+    paper.truncate()
     return "\n".join(line.rstrip() for line in lines)
 
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from ..dag.graph import Branch, cycle, outline
+from ..dag.graph import Branch as Outline
+from ..dag.graph import cycle, outline
 from ..dag.source_text import message_text
 from ..storage.canon import decode
 from ..storage.errors import StoreDamaged
 from ..storage.protocol import Store
 from ..storage.records import Node, Session
+from .branches import Branch, Branches, Label
 from .present import present, standing
 from .screen import flat, many
 from .status import no_session
 from .verb import Answer, Call, Progress, Verb, number_to
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.tree import Tree
 
 __all__ = ["DEPTH", "VERB", "gather", "view"]
 
@@ -82,7 +80,7 @@ class _Show:
     ) -> None:
         self.store, self.line, self.levels, self.messages = store, line, levels, messages
 
-    def node(self, branch: Branch, depth: int) -> dict[str, Any]:
+    def node(self, branch: Outline, depth: int) -> dict[str, Any]:
         """A node with what is under it, to that depth."""
         node = branch.node
         data: dict[str, Any] = {
@@ -125,51 +123,50 @@ class _Show:
         ]
 
 
-def view(data: Mapping[str, Any], *, everything: bool = True) -> RenderableType:
+def view(data: Mapping[str, Any], *, everything: bool = True) -> Branches:
     """The tree; without *everything* the newest of very many summaries that are under no other."""
-    from rich.text import Text
-    from rich.tree import Tree
+    return Branches(
+        Branch([(f"session {flat(data['session'])}", "bold")], _below(data, everything))
+    )
 
-    tree = Tree(Text(f"session {flat(data['session'])}", style="bold"), guide_style="dim")
+
+def _below(data: Mapping[str, Any], everything: bool) -> Iterator[Branch]:  # noqa: FBT001 - as it was given
     first = 0 if everything else max(len(data["nodes"]) - _NEWEST, 0)
     if first:
-        tree.add(Text(f"{first:,} older summaries, and what is under them: --all", style="dim"))
-    _grow(tree, data["nodes"][first:])
+        yield Branch([(f"{first:,} older summaries, and what is under them: --all", "dim")])
+    for node in data["nodes"][first:]:
+        yield Branch(_label(node, top=True), _grown(node))
     rest = data["verbatim"]
     what = "verbatim" if data["nodes"] else "nothing compacted yet"
-    tree.add(Text(f"{what}: {many(rest['messages'], 'message')}, {many(rest['tokens'], 'token')}"))
-    return tree
+    yield Branch(
+        [(f"{what}: {many(rest['messages'], 'message')}, {many(rest['tokens'], 'token')}", "")]
+    )
 
 
-def _grow(tree: Tree, nodes: Iterable[Mapping[str, Any]], *, top: bool = True) -> None:
-    from rich.text import Text
-
-    for node in nodes:
-        branch = tree.add(_label(node, top=top))
-        _grow(branch, node.get("sources", ()), top=False)
-        for leaf in node.get("leaves", ()):
-            said = flat(leaf["text"])[: _PREVIEW // 2] or f"{flat(leaf['role'])}: (nothing)"
-            branch.add(Text(leaf["uid"][:_SHORT], style="dim").append(f" {said}", style=""))
-        if hidden := node.get("hidden"):
-            branch.add(Text(f"{hidden} more below: --depth", style="dim"))
-        if hidden := node.get("hidden_messages"):
-            branch.add(Text(f"{many(hidden, 'message')} below: --depth", style="dim"))
+def _grown(node: Mapping[str, Any]) -> Iterator[Branch]:
+    for each in node.get("sources", ()):
+        yield Branch(_label(each, top=False), _grown(each))
+    for leaf in node.get("leaves", ()):
+        said = flat(leaf["text"])[: _PREVIEW // 2] or f"{flat(leaf['role'])}: (nothing)"
+        yield Branch([(f"{leaf['uid'][:_SHORT]} {said}", "dim")])
+    if hidden := node.get("hidden"):
+        yield Branch([(f"{hidden} more below: --depth", "dim")])
+    if hidden := node.get("hidden_messages"):
+        yield Branch([(f"{many(hidden, 'message')} below: --depth", "dim")])
 
 
-def _label(node: Mapping[str, Any], *, top: bool) -> Any:
-    from rich.text import Text
-
+def _label(node: Mapping[str, Any], *, top: bool) -> Label:
     first, last = node["turns"]
     turns = f"turn {first}" if first == last else f"turns {first}-{last}"
     said = f" {turns}, {many(node['messages'], 'message')}, {many(node['tokens'], 'token')}"
-    text = Text(node["uid"][:_SHORT], style="cyan").append(said, style="")
+    label = [(f"{node['uid'][:_SHORT]}{said}", "cyan")]
     if node["shown_at"] is not None:
-        text.append(f", shown at {node['shown_at']}", style="green")
+        label.append((f", shown at {node['shown_at']}", "green"))
     elif top:  # the context has neither it nor anything over it
-        text.append(", prepared", style="dim")
+        label.append((", prepared", "cyan dim"))
     if node["degraded"]:
-        text.append(", extracted", style="yellow")
-    return text.append(f": {flat(node['topic'])}" if node["topic"] else "")
+        label.append((", extracted", "yellow"))
+    return [*label, (f": {flat(node['topic'])}", "cyan")] if node["topic"] else label
 
 
 def run(call: Call) -> Answer:

@@ -16,7 +16,7 @@ from ..storage.protocol import Store
 from ..storage.records import Session
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from .screen import Shown
 
 __all__ = [
     "Answer",
@@ -45,7 +45,7 @@ class Answer:
     data: Mapping[str, Any]
     good: bool = True
     """Whether all is as it should be: the exit code."""
-    shown: Sequence[RenderableType] = field(default_factory=tuple)
+    shown: Sequence[Shown] = field(default_factory=tuple)
     text: str = ""
     """Shown as it is, unwrapped, in place of all else."""
     prose: bool = False
