@@ -63,6 +63,7 @@ def slash(
     """
     try:
         verb, options = _read(raw_args or "")
+        verb.check(options)
         call = Call(verb.name, db_path, None, options, session, exactly=True, facts=facts)
         return _short(_reply(verb, call))
     except _Said as said:

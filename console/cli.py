@@ -32,6 +32,8 @@ _SELDOM: Final = (70_000, 50, 100)
 
 GOOD, WRONG, USAGE, STOPPED = 0, 1, 2, 130
 
+#: How pip calls it.
+_SCRIPT: Final = "hermes-lcm"
 _ABOUT: Final = "See what the lcm context engine keeps, and check that nothing is lost."
 _EXAMPLES: Final = """\
 examples:
@@ -48,7 +50,8 @@ examples:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="lcm")
+    called = Path(sys.argv[0]).stem
+    parser = argparse.ArgumentParser(prog=called if called == _SCRIPT else "lcm")
     setup_parser(parser)
     try:
         args = parser.parse_args(argv)
@@ -126,6 +129,7 @@ def _seldom_swept() -> Iterator[None]:
 def _carry_out(path: str, args: argparse.Namespace, facts: Mapping[str, Any] | None) -> Answer:
     verb = VERBS[args.lcm_verb]
     options = options_of(args)
+    verb.check(options)
     with screen.progress(verb.name) as progress:
         call = Call(
             verb.name,

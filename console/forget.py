@@ -56,10 +56,15 @@ def run(call: Call) -> Answer:
     options = call.options
     if options.get("finish"):
         return _finished(call)
-    text, session = options.get("text"), options.get("session")
-    if (text is None) == (not session):
-        raise WrongCall("Say what to forget: --session ID, or --text for a string; one of them.")
+    text = options.get("text")
     return _session(call) if text is None else _text(call, text or _asked_for())
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    if options.get("finish"):
+        return
+    if (options.get("text") is None) == (not options.get("session")):
+        raise WrongCall("Say what to forget: --session ID, or --text for a string; one of them.")
 
 
 def _finished(call: Call) -> Answer:
@@ -305,4 +310,5 @@ VERB = Verb(
     add,
     ("--session 20261130_0116", "--text", "--text --yes < secret.txt", "--finish"),
     in_chat=False,
+    check=_check,
 )

@@ -61,8 +61,11 @@ def _found(host: Hosting, folder: Path) -> Check:
             "and only while lcm is in plugins.enabled."
         )
         return note("plugin", said, f"mv {elsewhere[0]} {folder}")
-    if host.python and asked(host.python, _AS_PACKAGE) == _NAME:
-        return good("plugin", f"installed as a package for {host.python}")
+    python = host.python or sys.executable
+    if asked(python, _AS_PACKAGE) == _NAME:
+        said = f"installed as a package for {python}"
+        unsure = " (no `hermes` on PATH: whether that runs it is not known)"
+        return good("plugin", f"{said}{'' if host.python else unsure}")
     remedy = f"scripts/quickstart --into {host.home}. (Installed with pip it needs no folder.)"
     return wrong("plugin", f"It is not in {folder}.", remedy)
 

@@ -152,11 +152,7 @@ def words(row: Mapping[str, Any]) -> str:
 
 
 def run(call: Call) -> Answer:
-    """Open it, where any session began.
-
-    Raises:
-        LookupError: neither a uid nor a turn was named.
-    """
+    """Open it, where any session began."""
     session = call.found()
     if session is None:
         said = no_session(call.store, call.facts)
@@ -164,10 +160,13 @@ def run(call: Call) -> Answer:
     if turn := call.options.get("turn"):
         data = gather_turn(call.open(), session, turn)
         return Answer(data, text=view_turn(data))
-    if not call.options.get("uid"):
-        raise WrongCall("Say which one: a uid, or --turn with a number.")
     data = gather(call.open(), session, call.options["uid"])
     return Answer(data, text=view(data))
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    if not (options.get("turn") or options.get("uid")):
+        raise WrongCall("Say which one: a uid, or --turn with a number.")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -194,4 +193,5 @@ VERB = Verb(
     add,
     ("1a2b3c4d", "--turn 12"),
     salvages=True,
+    check=_check,
 )

@@ -109,6 +109,8 @@ class Verb:
     """Of a damaged database it is given what can be read."""
     in_chat: bool = True
     """Offered as ``/lcm NAME`` too: nothing that writes, and nothing that names a file."""
+    check: Callable[[Mapping[str, Any]], None] = lambda _options: None
+    """Raises :class:`WrongCall` where the options do not go together, before a database is looked for."""
 
 
 def find_session(store: Store, name: str, *, exactly: bool = False) -> Session | None:

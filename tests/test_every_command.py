@@ -154,11 +154,12 @@ if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 said = {}
 for verb, words in calls.items():
-    sys.stdin = io.StringIO("xylophone\\n")
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = lcm.console.cli.main([*words, "--db", path])
-    said[verb] = [code, out.getvalue(), err.getvalue()]
+    for more in ([], ["--json"]):
+        sys.stdin = io.StringIO("xylophone\\n")
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = lcm.console.cli.main([*words, "--db", path, *more])
+        said[" ".join([verb, *more])] = [code, out.getvalue(), err.getvalue()]
 print(json.dumps(said))
 """
 
@@ -198,6 +199,10 @@ def test_no_permission(somebody_elses, mode):
         assert code == 1, (verb, said)
         assert "Traceback" not in said
         assert "ermission" in said or "cannot be" in said or "not allowed" in said, (verb, said)
+        assert str(path.parent) in "".join(said.split()), (verb, said)
+        if verb.endswith(" --json"):
+            data = json.loads(out)  # and nothing else, so that a program can read it
+            assert isinstance(data, dict) and err == "", (verb, said)
     somebody_elses.chmod(0o700)
     assert {each.name for each in somebody_elses.iterdir()} == {"lcm.db", "FILE"}
 
@@ -275,6 +280,32 @@ class Interrupted(io.StringIO):
         raise KeyboardInterrupt
 
     read = readline
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize(
+    "call",
+    [
+        ["forget"],
+        ["forget", "--text", "--session", "one"],
+        ["show"],
+        ["import"],
+        ["search"],
+        ["tree", "--depth", "0"],
+        ["view", "--port", "0"],
+        ["export", "--format", "poem"],
+        ["nothing"],
+        [],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_call_is_one_with_and_without_a_database(source, tmp_path, capsys, call, there):
+    """Exit code 2, and words on how to call it; nobody is sent to look for a database."""
+    path = source / "lcm.db" if there else tmp_path / "none.db"
+    assert main(["--db", str(path), *call]) == 2
+    said = capsys.readouterr()
+    assert said.err and "no database" not in said.err
+    assert main(["--db", str(path), *call, "--json"]) == 2
 
 
 def test_the_exit_codes_are_those_of_the_documentation(source, tmp_path, monkeypatch, capsys):
