@@ -29,9 +29,9 @@ def good(name: str, said: str) -> Check:
     return Check(name, "ok", said)
 
 
-def note(name: str, said: str, remedy: str = "") -> Check:
+def note(name: str, said: str, remedy: str = "", *, fixable: bool = False) -> Check:
     """Worth knowing, and no fault."""
-    return Check(name, "note", said, remedy)
+    return Check(name, "note", said, remedy, fixable)
 
 
 def wrong(

@@ -49,6 +49,8 @@ class Examination:
     """What SQLite's own check says of the file."""
     index: list[str] = field(default_factory=list)
     """What is wrong with the search index."""
+    older_index: bool = False
+    """Whether an earlier version made it, and it parts texts into other words."""
     messages: int = 0
     degraded: int = 0
     """Summaries that no model wrote, and none has written again."""
@@ -99,6 +101,8 @@ def examine(path: Path, looking: Callable[[str], None] = lambda _what: None) -> 
             seen.ahead = [str(value) for (value,) in ahead]
         looking("the search index")
         seen.index += fts.symptoms(sql, str(path))
+        with _part(seen):
+            seen.older_index = fts.is_older(sql)
     return seen
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "add_nodes",
     "check",
     "count",
+    "is_older",
     "mark",
     "next_texts",
     "node_text",
@@ -184,6 +185,12 @@ def check(sql: sqlite3.Connection, path: str) -> dict[str, str]:
                 return {"index": " ".join(found)} if found else {}
             wrong[name] = "The search index is damaged."
     return wrong
+
+
+def is_older(sql: sqlite3.Connection) -> bool:
+    """Whether an index parts texts into words as an earlier version did: some are not found by what is asked now."""
+    rows = sql.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+    return any(name in INDEXES and statement != INDEXES[name] for name, statement in rows)
 
 
 def symptoms(sql: sqlite3.Connection, path: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -369,6 +370,24 @@ def test_a_chat_may_ask_and_may_not_repair(home):
 
 
 # the database
+
+
+def test_an_index_of_an_earlier_version_is_named_and_made_again(home, ask):
+    """It works, and finds less than one of today: a note, until --fix makes it again."""
+    with contextlib.closing(sqlite3.connect(home / "lcm" / "lcm.db")) as sql, sql:
+        sql.execute("PRAGMA writable_schema = ON")
+        changed = sql.execute(
+            "UPDATE sqlite_master SET sql = replace(sql, ?, '') WHERE name = 'message_index'",
+            [" categories 'L* N* Co Mc Mn'"],
+        )
+        assert changed.rowcount == 1
+    code, data = ask()
+    assert code == 0
+    found = by_name(data, "note")["index"]
+    assert found["fixable"] and "earlier version" in found["said"]
+    code, data = ask("--fix")
+    assert code == 0 and any("made again" in each for each in data["fixed"])
+    assert "index" in by_name(ask()[1], "ok")
 
 
 def test_others_may_not_read_it(home, ask):
