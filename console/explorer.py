@@ -103,9 +103,9 @@ def _data(
     known = {node.uid for node in nodes}
     missing = [each["uid"] for each in drawn["nodes"] if each["uid"] not in known]
     yield _block("nodes", pieces.nodes(store, session, [*nodes, *store.nodes(missing)]))
-    done = 0
+    done, names = 0, store.archive().aliases(None)
     for number, part in enumerate(pieces.batches(store.entries(session.line))):
-        yield _block(f"messages-{number}", pieces.versions(store, part))
+        yield _block(f"messages-{number}", pieces.versions(store, part, names))
         done += len(part)
         progress("messages", done, drawn["count"])
 

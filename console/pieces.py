@@ -7,7 +7,7 @@ browser's JSON as it is.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..storage.canon import decode
@@ -73,13 +73,19 @@ def messages(store: Store, session: Session, first: str, last: str) -> list[dict
     return versions(store, store.entries(session.line, first=between[0], last=between[1])[:MOST])
 
 
-def versions(store: Store, entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Messages in every version, the current one last; one that is damaged says so in its place."""
+def versions(
+    store: Store, entries: Sequence[Entry], names: Mapping[int, Sequence[str]] | None = None
+) -> list[dict[str, Any]]:
+    """Messages in every version, the current one last; one that is damaged says so in its place.
+
+    *names*: the other names of these messages and of any others, where they were read for all of them.
+    """
     pairs = [(entry.id, version) for entry in entries for version in numbers_of(store, entry)]
     found: dict[int, list[Message | None]] = defaultdict(list)
     for (number, _), message in zip(pairs, read_whole(store, pairs), strict=True):
         found[number].append(message)
-    names = store.archive().aliases([entry.id for entry in entries])
+    if names is None:
+        names = store.archive().aliases([entry.id for entry in entries])
     return [_message(entry, found[entry.id], names.get(entry.id, ())) for entry in entries]
 
 

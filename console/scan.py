@@ -6,6 +6,7 @@ name, its place and its digests; nothing is kept of its words.
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,10 @@ __all__ = ["BAD", "Bad", "Group", "Scan", "each_record", "scan"]
 BAD: Final = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading a record that is none may raise."""
 _SHORT: Final = 200
+#: ``json.loads`` looks at what it is given for as long as it takes to read a short line.
+_DECODER: Final = json.JSONDecoder()
+#: Lines between two words on how far it is.
+_STRIDE: Final = 100
 
 
 class _Lacking(ValueError):
@@ -89,13 +94,18 @@ def each_record(path: Path) -> Iterator[tuple[int, dict[str, Any] | Bad]]:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line.decode("utf-8-sig"))  # an editor may have put a mark there
+                record = _DECODER.decode(_text(line))
                 if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
                     raise TypeError("it is no record")
             except BAD as error:
                 yield number, Bad(number, _why(error))
             else:
                 yield number, record
+
+
+def _text(line: bytes) -> str:
+    """A line as text; an editor may have put a mark at its beginning."""
+    return line.decode("utf-8-sig" if line.startswith(codecs.BOM_UTF8) else "utf-8")
 
 
 def scan(path: Path, progress: Progress) -> Scan:
@@ -132,7 +142,8 @@ class _Scanner:
                 self._header(record, path)
             else:
                 self._record(number, record)
-            self.progress("lines read", number, 0)
+            if not number % _STRIDE:
+                self.progress("lines read", number, 0)
         if not self.found.lines or (self.found.bad and self.found.bad[0].line == 1):
             raise LookupError(f"{path} is no export of this engine.")
         self._ends()
@@ -179,9 +190,9 @@ class _Scanner:
     def _message(self, group: Group, record: Mapping[str, Any]) -> None:
         placed = transfer.placed_from(record)
         body = transfer.body_of(record)
-        if digest(body).hex() != record["digest"]:
+        if (mark := digest(body)).hex() != record["digest"]:
             raise ValueError("its bytes do not give its digest")
-        if not isinstance(decode(body), dict):
+        if not (transfer.is_written_out(record) or isinstance(decode(body), dict)):
             raise TypeError("it holds no message")
         version, uid = transfer.natural(record["version"]), _uid(record["uid"])
         if not 1 <= version <= transfer.natural(record["versions"]):
@@ -205,7 +216,7 @@ class _Scanner:
         else:
             self._is_called(uid, placed.number)
             group.versions += 1
-        self.digests[placed.number, version] = digest(body)
+        self.digests[placed.number, version] = mark
 
     def _place(self, group: Group, record: Mapping[str, Any]) -> None:
         placed = transfer.placed_from(record)
@@ -274,7 +285,7 @@ def _stands(group: Group, record: Mapping[str, Any]) -> None:
     Raises:
         ValueError: it does not.
     """
-    if record["session"] not in [each.name for each in group.sessions]:
+    if not any(each.name == record["session"] for each in group.sessions):
         raise ValueError(
             f"its session, {record['session']!r:.40}, is not that of what it stands in"
         )

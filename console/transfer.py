@@ -29,6 +29,7 @@ __all__ = [
     "body_of",
     "gives_from",
     "is_forgotten",
+    "is_written_out",
     "items",
     "natural",
     "node_from",
@@ -90,6 +91,11 @@ def body_of(record: Mapping[str, Any]) -> bytes:
         return base64.b64decode(str(data).encode("ascii"), validate=True)
     except (binascii.Error, UnicodeError) as error:
         raise ValueError("its bytes are no base64") from error
+
+
+def is_written_out(record: Mapping[str, Any]) -> bool:
+    """Whether the message of *record* is an object of JSON, and its bytes are the canon's."""
+    return _BYTES not in record and type(record["message"]) is dict
 
 
 def placed_from(record: Mapping[str, Any]) -> Placed:
