@@ -330,7 +330,7 @@ def test_the_exit_codes_are_those_of_the_documentation(source, tmp_path, monkeyp
 
 
 #: What reads all of it; the others answer in two seconds.
-READS_ALL = ("verify", "export", "view", "import", "forget")
+READS_ALL = ("verify", "export", "view", "import")
 LONG_CALLS = {
     **CALLS,
     "why": ["why", "--all"],
