@@ -205,7 +205,7 @@ class Run:
 
     def _named(self, row: Row) -> tuple[Row, tuple[str, ...]]:
         """The row, and uids of the messages that it stands for, as far as it tells."""
-        uid = host_uid(row)
+        uid = host_uid(row) if "message_uid" in row else None
         if uid:
             self.memo.named = True
             return row, (uid, *absorbed_uids(row))
@@ -232,9 +232,10 @@ class Run:
             stored = self._behind(stretch.floor, stretch.lifted)
             found = match(stored, probes, uids, self.editions.read, behind=True)
         self._elsewhere(stored, probes, uids.numbers, found)
-        for probe, places in zip(probes, found.found, strict=True):
-            if places:
-                self._note(probe, [stored[place] for place in places])
+        self._note_same(probes[: found.same], stored)
+        for n in range(found.same, len(probes)):
+            if places := found.found[n]:
+                self._note(probes[n], [stored[place] for place in places])
         self._store_new(stretch, stored, found)
         reached = [stored[place].seq for places in found.found for place in places]
         if last and (probes or stretch.floor is not None):
@@ -271,6 +272,18 @@ class Run:
         return entries[-1].turn if entries else 0
 
     # what a known row says
+
+    def _note_same(self, probes: Sequence[Probe], entries: Sequence[Entry]) -> None:
+        """Bind rows that are *entries* to the letter, one by one; none of them has a uid."""
+        bound, ends, new = self.bound, self.ends, tuple.__new__
+        for (at, row, *_), entry in zip(probes, entries, strict=False):
+            bound[at] = new(Bound, ("message", (entry.id,), entry.version, bound[at].frame))
+            ends[at] = entry.seq
+            for name in absorbed_uids(row):
+                self.store.alias(entry.id, name)
+        if probes:
+            self.turn = max(self.turn, *(entry.turn for entry in entries[: len(probes)]))
+        self.counts["known"] += len(probes)
 
     def _note(self, probe: Probe, entries: Sequence[Entry]) -> None:
         """Bind a row to the messages it is, and keep what is new about them."""

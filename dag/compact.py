@@ -18,6 +18,7 @@ from ..storage.protocol import Store
 from ..storage.records import Node
 from .blocks import Blocks
 from .budget import Budget
+from .calm import calm
 from .cascade import choose_levels
 from .erase import Cleaner, eraser
 from .fit import fresh, stub
@@ -80,7 +81,8 @@ def compact(store: Store, line: int, binding: Binding, request: PassRequest) -> 
     for begun_anew in (False, True):
         try:
             stones = tuple(store.eraser().stones("text"))
-            work = _Work(store, line, request, scene_of(store, binding, sizes), stones)
+            with calm(len(rows)):
+                work = _Work(store, line, request, scene_of(store, binding, sizes), stones)
             return _fitted(work, rows, before, budget)
         except StoreForgotten:  # a string, while it was at work: what it has in hand may hold it
             if begun_anew:
@@ -204,7 +206,9 @@ class _Work:
         """Where to cut, and what goes under nodes."""
         self.maker.await_leaf()
         cut = self._cut(budget)
-        wanted = Choice(cut, self.sources.plan(cut, budget.leaf), budget.target)
+        foreign = self.request.judge is not None  # a model that is asked takes its time
+        with calm(0 if foreign else len(self.scene.live)):
+            wanted = Choice(cut, self.sources.plan(cut, budget.leaf), budget.target)
         patient = self.request.force or self.request.settings.state_updates == "off"
         if squash or patient or self.tried_ready:
             return wanted

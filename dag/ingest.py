@@ -24,6 +24,7 @@ from ..storage.mutex import mutex
 from ..storage.protocol import Store
 from ..storage.records import Session
 from .binding import Binding, Bound, Clean, IngestReport, Memo, Run
+from .calm import calm
 from .erase import Cleaner, eraser
 from .identity import STUB
 from .messages import Row, is_system
@@ -88,7 +89,8 @@ class Ledger:
             if start == len(rows) == len(self._seen) and self._is_current():
                 return IngestReport(known=self._known)
             try:
-                return self._bound(rows, start, also)
+                with calm(len(rows) - start):
+                    return self._bound(rows, start, also)
             except BaseException:
                 self._forget(0)
                 raise

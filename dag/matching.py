@@ -39,6 +39,8 @@ class Match:
     """Probes that were bound by a uid."""
     new: set[int] = field(default_factory=set)
     """Probes that are no stored message, however much they look like one."""
+    same: int = 0
+    """How many probes, from the first on, are the stored messages in their places to the letter."""
 
     def bind(self, probe: int, *stored: int) -> None:
         self.found[probe] = stored
@@ -62,6 +64,9 @@ def match(
 
     *behind*: something that both stand behind is known, so what is missing at their beginning is in between.
     """
+    same = _as_before(stored, probes, uids)
+    if same:
+        return _behind(same, match(stored[same:], probes[same:], uids, read, behind=True))
     result = Match([()] * len(probes))
     if not stored:
         return result
@@ -79,6 +84,40 @@ def match(
             _by_likeness(leftover, probes, window, result)
     _close_up(stored, probes, uids, result, behind=behind)
     return result
+
+
+#: Rows at the end of what is as before that are looked at all the same: what follows may have to do with them.
+_SEAM = 64
+
+
+def _as_before(stored: Sequence[Entry], probes: Sequence[Probe], uids: Uids) -> int:
+    """How many rows are as they were, far from any that is not: a process that goes on has thousands.
+
+    Where no uid is known, that is what the passes below would find of them.
+    """
+    if uids.given or uids.numbers or min(len(stored), len(probes)) <= 2 * _SEAM:
+        return 0
+    pairs = zip(stored, probes, strict=False)
+    same = next(
+        (
+            n
+            for n, (entry, probe) in enumerate(pairs)
+            if entry.key != probe.key or entry.withdrawn or probe.names
+        ),
+        min(len(stored), len(probes)),
+    )
+    return same - _SEAM if same > 2 * _SEAM else 0
+
+
+def _behind(same: int, rest: Match) -> Match:
+    """The whole, of what is as before and what is behind it."""
+    return Match(
+        [*((n,) for n in range(same)), *(tuple(n + same for n in found) for found in rest.found)],
+        {*range(same), *(n + same for n in rest.taken)},
+        {n + same for n in rest.sure},
+        {n + same for n in rest.new},
+        same,
+    )
 
 
 def _by_uid(

@@ -85,11 +85,25 @@ def encode(value: Any) -> bytes:
     """Return *value* as canonical JSON; never raises."""
     try:
         text = _dump(value)
-        if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
+        if len(text) > 2 * DEEPEST and not _is_flat(value) and _opened(text) and _is_deep(value):
             text = _written(value, DEEPEST)
     except Exception:  # noqa: BLE001 - a key, a loop, a number, a depth that the encoder does not take
         text = _written(value, DEEPEST)
     return text.encode("utf-8", "surrogatepass")
+
+
+#: Types of what a message mostly consists of, and nothing is in.
+_FLAT = frozenset({str, int, float, bool, type(None)})
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether it is an object without another one inside, as most messages are."""
+    return type(value) is dict and _FLAT.issuperset(map(type, value.values()))
+
+
+def _opened(text: str) -> bool:
+    """Whether it has as many brackets as something too deep has at the least."""
+    return text.count("[") + text.count("{") > DEEPEST
 
 
 def deep_text(value: Any) -> str:
