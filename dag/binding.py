@@ -8,12 +8,13 @@ is only filtered, and stays.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Draft, Entry, Node
+from .bound import Bound, IngestReport, Memo
 from .editions import Editions
 from .identity import STUB, is_less, refilled
 from .leftover import Probe, Uids
@@ -31,7 +32,7 @@ from .messages import (
 from .renderer import Frames, begins_with_filler, is_quoted, recognise, rest_of, without_filler
 from .window import matched
 
-__all__ = ["Binding", "Bound", "Clean", "IngestReport", "Memo", "Run"]
+__all__ = ["Clean", "Run"]
 
 Clean = Callable[[Row], Row]
 """A message without what must not be stored."""
@@ -40,69 +41,6 @@ _BATCH = 1000
 """New messages written at a time: what is held for them in memory is bounded by it."""
 _RESENT = 3
 """Rows that must stand behind a summary row again where the whole list stands twice."""
-
-
-@dataclass(frozen=True, slots=True)
-class IngestReport:
-    """What one call of ``ingest`` found: rows without system rows and our own."""
-
-    new: int = 0
-    known: int = 0
-    revised: int = 0
-    """Known messages of which the list shows a new version."""
-    withdrawn: int = 0
-    """Stored messages that the list no longer has at its end."""
-
-
-class Bound(NamedTuple):
-    """What one row of the list stands for; a tuple, for there are as many as rows."""
-
-    kind: str
-    """``message``, ``frame`` (a summary row), ``filler`` or ``system``."""
-    messages: tuple[int, ...] = ()
-    """Our numbers of its messages: several for a fold."""
-    version: int = 0
-    """The version of its one message that it is to the letter; 0: a fold, a stub, a stripped row."""
-    frame: str = ""
-    """uid of the frame, also where a message was merged behind the summary."""
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A host's list and what its rows stand for."""
-
-    rows: Sequence[Any]
-    bound: Sequence[Bound]
-    ends: Sequence[int]
-    """For each row the highest order key that the list has reached with it."""
-
-
-@dataclass(slots=True)
-class Memo:
-    """What a ledger knows of the last list; changed in place."""
-
-    lineage: tuple[int, ...]
-    """The line and those it was branched from."""
-    bound: list[Bound] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
-    end: tuple[int, int] | None = None
-    """Order key and turn of the line's last message, if the list ends with it."""
-    named: bool = False
-    """Whether a row of the list has a uid of the host's."""
-    renamed: bool = False
-    """Whether the list before it may have had none: see :class:`leftover.Uids`."""
-    lifted: tuple[int, tuple[int, ...]] = (-1, ())
-    """Place of the last summary row, and the messages that its frame left out and that stand behind it."""
-
-    def awaited(self) -> tuple[int, ...]:
-        """The lifted messages, if the list as far as it is known stops before the first message behind the summary.
-
-        They stand there or nowhere: an undo may have taken them.
-        """
-        place, messages = self.lifted
-        if not messages or place >= len(self.bound):
-            return ()
-        return () if any(bound.messages for bound in self.bound[place:]) else messages
 
 
 _SYSTEM, _FILLER = Bound("system"), Bound("filler")

@@ -23,7 +23,8 @@ from ..storage.forget import Stone
 from ..storage.mutex import mutex
 from ..storage.protocol import Store
 from ..storage.records import Session
-from .binding import Binding, Bound, Clean, IngestReport, Memo, Run
+from .binding import Clean, Run
+from .bound import Binding, Bound, IngestReport, Memo
 from .calm import calm
 from .erase import Cleaner, eraser
 from .identity import STUB

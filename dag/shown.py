@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from ..storage.protocol import Store
 from ..storage.records import Session
-from .binding import Bound
+from .bound import Bound
 from .identity import STUB
 
 __all__ = ["Listing", "Shown", "shown_on"]

@@ -96,9 +96,13 @@ def test_no_part_of_it_is_left_in_what_was_extracted(tmp_path, string):
     made = again.compress([*plain, *conversation("the lamp")], force=True)
     again.close()
     row = made[0]["content"]
-    assert row.startswith("Earlier conversation") and [part for part in parts if part in row] == []
+    # A row names summaries, and a file holds digests: a few digits may stand in those by chance.
+    telling = [part for part in parts if not re.fullmatch(r"[0-9a-f]{,8}", part.lower())]
+    assert row.startswith("Earlier conversation")
+    assert [part for part in telling if part in row] == []
     data = b"".join(path.read_bytes() for path in tmp_path.glob("lcm.db*"))
-    assert [part for part in parts if part.encode() in data or part.lower().encode() in data] == []
+    found = [part for part in telling if part.encode() in data or part.lower().encode() in data]
+    assert found == []
     nodes_in(tmp_path)
 
 
