@@ -19,7 +19,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, repeat
 from operator import mul
 from typing import Final, NamedTuple
 
@@ -175,14 +175,15 @@ def _cohesion(stems: Iterable[set[str]], half: int) -> list[float]:
     ties = [0]  # what comes at each turn, and goes
     sizes: list[int] = []
     met: dict[str, int] = {}
+    never = repeat(-half - 1)
     for at, words in enumerate(stems):
         ties.append(0)
         sizes.append(len(words))
-        for last, times in Counter(map(met.get, words)).items():
-            if last is not None and at - last <= half:
-                tie = _NEAR[at - last - 1] * times
-                ties[last + 1] += tie
-                ties[at + 1] -= tie
+        first = at - half
+        for last in [last for last in map(met.get, words, never) if last >= first]:
+            tie = _NEAR[at - last - 1]
+            ties[last + 1] += tie
+            ties[at + 1] -= tie
         met.update(dict.fromkeys(words, at))
     near = _NEAR[:half]
     known = [

@@ -16,7 +16,7 @@ from itertools import accumulate, pairwise
 
 from .messages import Row
 from .nodes import Item
-from .source_text import most_read
+from .source_text import LEAST_READ, most_read
 from .validity import crossed, partners
 
 __all__ = ["leaves"]
@@ -46,7 +46,11 @@ def leaves(
         if not index or not (row.get("role") == "tool" or crossing[index] or item.node)
     ]
     read = (
-        min(item.entry.tokens, most_read(row)) if item.entry else 0  # a node's are paid for
+        0
+        if item.entry is None  # a node's are paid for
+        else item.entry.tokens
+        if item.entry.tokens <= LEAST_READ
+        else min(item.entry.tokens, most_read(row))
         for item, row in zip(items, rows, strict=True)
     )
     before = array("q", accumulate(read, initial=0))

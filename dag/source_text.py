@@ -10,7 +10,7 @@ from .messages import Row, arguments_of, calls_of, text_of
 from .redact import Redact
 from .tokens import count_text, head, tail
 
-__all__ = ["message_text", "most_read", "most_shown", "node_text", "source_text"]
+__all__ = ["LEAST_READ", "message_text", "most_read", "most_shown", "node_text", "source_text"]
 
 #: Most tokens of one message in a summariser's source: the ends of a file or a log say what it is.
 MESSAGE_TOKENS = 4000
@@ -18,7 +18,11 @@ MESSAGE_TOKENS = 4000
 RESULT_TOKENS = 500
 #: Characters beyond what is shown that are looked at for secrets: no secret is longer.
 _MARGIN = 20_000
+LEAST_READ = min(MESSAGE_TOKENS, RESULT_TOKENS)
+"""Tokens of which all is read, whatever message it is."""
 _LONGEST_TOKEN = 8
+#: Fields of a message that is a role and a content.
+_PLAIN = 2
 #: Tokens of one character at the most.
 _MOST_TOKENS = 2
 
@@ -60,14 +64,14 @@ def message_text(row: Row, clean: Redact = str, most: int = MESSAGE_TOKENS) -> s
 
     *clean* takes out of a text that is cut here what the cut would go through.
     """
+    content = row.get("content")
+    if len(row) == _PLAIN and type(content) is str and (text := content.strip()) and "role" in row:
+        return f"{plain_text(row['role'])}: {_short(text, clean, most)}"  # half of them
     role = plain_text(row.get("role"))
     if name := row.get("tool_name") or row.get("name"):
         role = f"{role} ({plain_text(name)})"
-    text = text_of(row).strip()
-    if text and not row.get("tool_calls"):  # most
-        return f"{role}: {_short(text, clean, most)}"
     lines = []
-    if text:
+    if text := text_of(row).strip():
         lines.append(f"{role}: {_short(text, clean, most)}")
     elif row.get("content") and not isinstance(row["content"], str):
         lines.append(f"{role}: (an attachment without text)")
