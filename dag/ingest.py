@@ -346,12 +346,10 @@ def _is_retyped(one: Any, other: Any) -> bool:
     """Whether two equal rows are not the same to the letter, in the fields that make a version."""
     if not isinstance(one, dict):
         return False
-    for name in ("content", "tool_calls"):
-        value = one.get(name)
-        plain = value is None or isinstance(value, str)
-        if not plain and not _same_numbers(value, other[name]):
-            return True
-    return False
+    content, calls = one.get("content"), one.get("tool_calls")  # text and nothing, mostly
+    return not (
+        content is None or isinstance(content, str) or _same_numbers(content, other["content"])
+    ) or not (calls is None or isinstance(calls, str) or _same_numbers(calls, other["tool_calls"]))
 
 
 def _same_numbers(one: Any, other: Any) -> bool:
