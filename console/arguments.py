@@ -42,6 +42,7 @@ def add_verbs(
         )
         common(made)
         verb.add(made)
+        made.set_defaults(lcm_usage=made.error)
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +66,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         dest="lcm_session",
         metavar="ID",
         default=hidden,
-        help="a session, or how its id begins (default: the one last used)",
+        help="a session, or how its id begins (default: the one last used, where one is meant)",
     )
     group.add_argument(
         "--json",
@@ -81,5 +82,5 @@ def options_of(args: argparse.Namespace) -> dict[str, Any]:
     return {
         name.removeprefix(_PREFIX): value
         for name, value in vars(args).items()
-        if name.startswith(_PREFIX)
+        if name.startswith(_PREFIX) and not callable(value)
     }

@@ -17,6 +17,7 @@ from ..storage.protocol import Store
 from ..storage.records import Node, Session
 from ..tools.answers import ToolError
 from ..tools.desk import Desk
+from .present import present
 from .screen import clean, many
 from .status import no_session
 from .verb import Answer, Call, Verb, WrongCall, number_to
@@ -83,8 +84,10 @@ def gather_turn(store: Store, session: Session, turn: int) -> dict[str, Any]:
     found = state_at(store, session.line, turn)
     if found is None:
         raise ToolError(f"There is no turn {turn}.", "`hermes lcm status` says how many there are.")
-    own = [entry.uid for entry in store.turns(session.line, turn, turn) if not entry.withdrawn]
-    return {**found.plain(), "messages": own}
+    own = [entry for entry in store.turns(session.line, turn, turn) if not entry.withdrawn]
+    shown = {entry.id for entry in present(store, session).behind}
+    verbatim = bool(own) and all(entry.id in shown for entry in own)
+    return {**found.plain(), "messages": [entry.uid for entry in own], "verbatim": verbatim}
 
 
 def view_turn(data: Mapping[str, Any]) -> str:
@@ -99,6 +102,8 @@ def view_turn(data: Mapping[str, Any]) -> str:
         "messages": "its messages, which stand under no summary",
     }
     said = [f"[turn {data['turn']}, by {known[data['by']]}]"]
+    if data["verbatim"] and data["by"] != "messages":
+        said.append("[it stands in the context word for word; this was prepared for later]")
     said += [f"topic: {data['topic']}"] if data["topic"] else []
     whole = f" for turns {turns} as a whole" if "-" in turns else ""
     said.append(f"sufficient: {data['sufficient_tokens']} tokens{whole}")
@@ -160,7 +165,7 @@ def run(call: Call) -> Answer:
     if turn := call.options.get("turn"):
         data = gather_turn(call.open(), session, turn)
         return Answer(data, text=view_turn(data))
-    data = gather(call.open(), session, call.options["uid"])
+    data = gather(call.open(), session, " ".join(call.options["uid"]))
     return Answer(data, text=view(data))
 
 
@@ -174,8 +179,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "lcm_uid",
         metavar="UID",
-        nargs="?",
-        help="6 or more characters, as search and tree show them",
+        nargs="*",
+        help="6 or more characters, as search and tree show them, or as a summary does: [lcm 1a2b3c4d]",
     )
     parser.add_argument(
         "--turn",

@@ -101,10 +101,15 @@ class _Show:
             return data
         if branch.sources:
             data["hidden"] = len(branch.sources)
+            data["hidden_shown"] = sum(map(self._shown_in, branch.sources))
         own = sum(source.message is not None for source in node.sources)
         if self.messages and own:
             data["hidden_messages"] = own
         return data
+
+    def _shown_in(self, branch: Outline) -> int:
+        """How many nodes of a branch the summary row shows."""
+        return (branch.node.uid in self.levels) + sum(map(self._shown_in, branch.sources))
 
     def _leaves(self, node: Node) -> list[dict[str, Any]]:
         """The node's own messages, in the version that was summarised."""
@@ -150,7 +155,8 @@ def _grown(node: Mapping[str, Any]) -> Iterator[Branch]:
         said = flat(leaf["text"])[: _PREVIEW // 2] or f"{flat(leaf['role'])}: (nothing)"
         yield Branch([(f"{leaf['uid'][:_SHORT]} {said}", "dim")])
     if hidden := node.get("hidden"):
-        yield Branch([(f"{hidden} more below: --depth", "dim")])
+        said = f", {shown} in the context" if (shown := node["hidden_shown"]) else ""
+        yield Branch([(f"{hidden} more below{said}: --depth", "dim")])
     if hidden := node.get("hidden_messages"):
         yield Branch([(f"{many(hidden, 'message')} below: --depth", "dim")])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -224,7 +225,10 @@ def show(python: Path, home: Path, requests: list[Request], seen: Seen, terminal
     terminal.title("The store (hermes lcm verify)")
     terminal.say(verified)
     terminal.say()
-    terminal.say(f"Look around: scripts/lcm --home {home} status")
+    terminal.say("Look around, in the environment and the home of this run:")
+    terminal.say(f"  export HERMES_HOME={shlex.quote(str(home))}")
+    terminal.say(f"  export PATH={shlex.quote(str(python.parent))}:$PATH")
+    terminal.say("  hermes lcm status     # and why, tree, search WORDS, view --open")
     terminal.say("Into your own Hermes: scripts/quickstart --into ~/.hermes")
     good = seen.engine == "lcm" and story.ODD_FACT in seen.final and len(seen.compactions) >= ENOUGH
     return 0 if good else 1

@@ -69,6 +69,8 @@ def is_obstacle(error: sqlite3.Error) -> bool:
 class translated:  # noqa: N801 - used as a verb; a class costs a fifth of a generator
     """Turn what SQLite, a decoder and the file system raise about *path* into our errors.
 
+    A broken pipe is none of them: who reads what is written meanwhile has read enough.
+
     A damaged file makes them all complain: SQLite quotes bytes of a damaged schema in its message, and
     Python cannot even decode that.
     """
@@ -82,7 +84,7 @@ class translated:  # noqa: N801 - used as a verb; a class costs a fifth of a gen
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, sqlite3.Error):
             raise _of_sqlite(error, self._path) from error
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
             raise _of_files(error, self._path) from error
         if isinstance(error, _UNREADABLE):
             raise StoreDamaged(

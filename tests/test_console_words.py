@@ -252,3 +252,41 @@ def test_turns_that_are_none_are_a_wrong_call(talk, call, turns):
     code, _, err = call("search", "lamp", "--turns", turns, "--db", talk)
     assert code == 2
     assert "12-30" in err
+
+
+def test_a_tree_says_where_what_is_in_the_context_hides(database, call):
+    """What the summary row shows may stand below the levels that are drawn."""
+    _, out, _ = call("tree", "--depth", "1", "--json", "--db", database)
+    whole = json.loads(call("tree", "--depth", "99", "--json", "--db", database)[1])
+    cut = json.loads(out)
+
+    def shown(node):
+        return (node["shown_at"] is not None) + sum(map(shown, node.get("sources", ())))
+
+    for drawn, node in zip(cut["nodes"], whole["nodes"], strict=True):
+        below = shown(node) - (node["shown_at"] is not None)
+        assert drawn.get("hidden_shown", 0) == below
+
+
+def test_a_wrong_call_is_told_by_the_verb(call, capsys):
+    """Its own usage, not that of everything."""
+    code, _, err = call("status", "what")
+    assert code == 2
+    assert err.startswith("usage: lcm status ") and "unrecognized arguments: what" in err
+
+
+def test_a_name_in_brackets_needs_no_quotes(database, call):
+    """A shell hands over two words for what a summary calls [lcm 1a2b3c4d]."""
+    store = open_store(database, create=False)
+    uid = store.nodes_on([store.sessions()[0].line])[0].uid
+    store.close()
+    assert call("show", "[lcm", f"{uid[:8]}]", "--db", database) == call(
+        "show", uid, "--db", database
+    )
+
+
+def test_a_host_log_that_is_not_there_is_called_so(database, call, tmp_path):
+    """Nothing is wrong with our own database, so the advice is not about it."""
+    code, _, err = call("verify", "--host-db", tmp_path / "state.db", "--db", database)
+    assert code == 1
+    assert f"There is no file {tmp_path / 'state.db'}. --host-db takes" in " ".join(err.split())
