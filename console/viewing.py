@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import webbrowser
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from ..storage.records import Session
 from . import screen
 from .screen import many
 from .status import no_session
-from .verb import Answer, Call, Verb, number_to
+from .verb import Answer, Call, Verb, WrongCall, number_to
 
 __all__ = ["VERB"]
 
@@ -94,6 +95,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _check(options: Mapping[str, Any]) -> None:
+    if options.get("out") == "":
+        raise WrongCall("--out takes the name of a new file.")
+
+
 VERB = Verb(
     "view",
     "see the conversation and its summaries in a browser, or in a file",
@@ -102,4 +108,5 @@ VERB = Verb(
     ("", "--open", "--out talk.html --session 20261130"),
     salvages=True,
     in_chat=False,
+    check=_check,
 )

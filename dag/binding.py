@@ -79,6 +79,8 @@ class Run:
         """Places of the summary rows that open a stretch, and the order keys at which their frames end."""
         self.awaited: tuple[int, ...] = ()
         self.turn = 0
+        self.written: dict[str, int] = {}
+        """Our numbers of the messages that this list brought, by uid."""
         self.counts = {"new": 0, "known": 0, "revised": 0, "withdrawn": 0}
 
     def bind(self) -> IngestReport:
@@ -281,7 +283,7 @@ class Run:
         """Store *run* behind *after*; returns how many turns it starts."""
         first = turn
         again: list[tuple[Probe, str]] = []
-        uids: dict[str, int] = {}
+        uids = self.written  # of other runs too: a list may hold all of its new rows twice
         for start in range(0, len(run), _BATCH):
             drafts: list[tuple[Draft, int]] = []
             fresh: list[Probe] = []

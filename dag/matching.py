@@ -106,7 +106,10 @@ def _as_before(stored: Sequence[Entry], probes: Sequence[Probe], uids: Uids) -> 
         ),
         min(len(stored), len(probes)),
     )
-    return same - _SEAM if same > 2 * _SEAM else 0
+    same = same - _SEAM if same > 2 * _SEAM else 0
+    while same and probes[same].row.get("role") == "tool":  # results go with the row of their calls
+        same -= 1
+    return same
 
 
 def _behind(same: int, rest: Match) -> Match:

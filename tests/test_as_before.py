@@ -69,3 +69,26 @@ def test_a_list_goes_on_after_a_restart(rows):
     assert {each.version for each in binding.bound} == {1}
     assert binding.ends == [entry.seq for entry in store.entries(1)]
     assert store.entries(1)[-1].turn == rows // 2 + 1 + rows % 2
+
+
+@pytest.mark.parametrize("results", [150, 400])
+def test_results_in_another_order_are_known_behind_the_seam(results):
+    """They belong to the row of their calls, so the seam stands in front of that."""
+    calls = [
+        {"id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": str(n)}}
+        for n in range(results)
+    ]
+    first = [
+        *rows_of([4 + n for n in range(140)]),
+        user("do all of it"),
+        {"role": "assistant", "content": "", "tool_calls": calls},
+        *(
+            {"role": "tool", "tool_call_id": f"c{n}", "content": f"result {n}"}
+            for n in range(results)
+        ),
+    ]
+    second = [*first[:-10], *reversed(first[-10:]), said("done")]
+    store = MemoryStore()
+    Ledger(store, store.open_session("s")).ingest(copy.deepcopy(first))
+    report = Ledger(store, store.open_session("s")).ingest(copy.deepcopy(second))
+    assert report == IngestReport(new=1, known=len(first))

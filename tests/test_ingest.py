@@ -710,3 +710,44 @@ def test_undo_past_the_tail_after_a_pass(ledger):
     assert kept == report.withdrawn
     assert rows[: 60 - kept] == stored(ledger)
     assert IngestReport(new=2) == again(ledger).ingest([*out[:2], user("new"), said("reply")])
+
+
+def named(row, uid):
+    return {**row, "message_uid": uid}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("QB", "QBNQBN"),
+        ("QB", "NQN"),
+        ("QB", "QNBN"),
+        ("QB", "NQBNBN"),
+        ("", "QNQNQ"),
+    ],
+)
+def test_a_new_row_that_stands_twice_is_one_message(ledger, before, after):
+    """By its uid, whatever stands between: a host may restore the whole list twice, what is new in it too."""
+    rows = {
+        "Q": named(user("q"), "u-q"),
+        "B": named(said("ok"), "u-b"),
+        "N": named(user("new"), "u-n"),
+    }
+    ledger.ingest([rows[name] for name in before])
+    report = ledger.ingest([rows[name] for name in after])
+    assert report.new == len(set(after) - set(before))
+    assert report.new + report.known == len(after)
+    told = stored(ledger)
+    assert len(told) == len(set(after))  # what the list no longer has at its end was taken back
+    assert ledger.ingest([rows[name] for name in after] + [named(user("and"), "u-z")]).new == 1
+
+
+def test_a_new_row_that_stands_twice_in_two_versions_is_one_message(ledger):
+    """The later one counts."""
+    first = [named(user("q"), "u-q"), named(said("ok"), "u-b")]
+    ledger.ingest(first)
+    report = ledger.ingest(
+        [named(user("new"), "u-n"), first[1], named(user("new and more"), "u-n")]
+    )
+    assert (report.new, report.revised) == (1, 1)
+    assert [row["content"] for row in stored(ledger)].count("new and more") == 1
