@@ -283,6 +283,11 @@ def _index(seen: Examination) -> Check:
 def _journal(seen: Examination, wal: int, version: str) -> Check:
     said = f"SQLite {version}, journal mode {seen.journal}"
     if seen.journal != "wal" and os.name == "posix":
+        if not Path(f"{seen.path}-lock").exists():  # each agent makes one beside what it opens
+            fresh = (
+                "as in every backup: no agent has opened this file here yet; the first one sets wal"
+            )
+            return good("sqlite", f"{said}, {fresh}")
         remedy = (
             "The next agent sets WAL. If it stays like this, the disk has no shared memory for it, as network "
             "file systems: use a local disk."

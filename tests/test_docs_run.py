@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,6 +82,49 @@ def test_a_command_of_the_documentation_does_what_it_says(place, monkeypatch, ca
     assert said.out or said.err
     assert "could not be read (" not in said.err
     assert (place / ".hermes" / "lcm" / "lcm.db").exists()
+
+
+def test_moving_to_another_machine_works_in_a_fresh_home(tmp_path):
+    """docs/operations.md: what is written for here and for there, and the doctor finds nothing wrong with the file."""
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    _, _, after = page.partition("\n### Move to another machine\n")
+    here, there = re.findall(
+        r"^```\n(.*?)^```$", after.partition("\n### ")[0], re.MULTILINE | re.DOTALL
+    )
+    homes = [tmp_path / name for name in ("here", "there")]
+    for home in homes:
+        (home / ".hermes").mkdir(parents=True)
+    compacted(homes[0] / ".hermes" / "lcm" / "lcm.db", turns=20)
+
+    def by_shell(home, commands):
+        known = {key: value for key, value in os.environ.items() if key != "HERMES_HOME"}
+        return subprocess.run(
+            ["/bin/sh", "-c", f"umask 022\n{commands}"],
+            cwd=ROOT,
+            env={**known, "HOME": str(home), "PYTHON": sys.executable},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    made = by_shell(homes[0], here)
+    assert made.returncode == 0, made.stderr
+    carried = homes[1] / "lcm-to-move.db"
+    carried.write_bytes((homes[0] / "lcm-to-move.db").read_bytes())
+    carried.chmod(0o644)  # as it comes from a stick
+    moved = by_shell(homes[1], there)
+    assert moved.returncode == 0, moved.stderr
+    assert "every message accounted for (40 messages" in moved.stdout
+    checks = json.loads(by_shell(homes[1], "scripts/lcm doctor --json").stdout)["checks"]
+    found = {check["name"]: check["state"] for check in checks}
+    assert [found[each] for each in ("database", "integrity", "sqlite", "permissions")] == [
+        "ok"
+    ] * 4
+    kept = homes[1] / ".hermes" / "lcm" / "lcm.db"
+    before = kept.read_bytes()
+    carried.write_bytes(b"another")
+    assert "exists" in by_shell(homes[1], there).stderr
+    assert kept.read_bytes() == before, "a database that is there is not overwritten"
 
 
 def test_what_was_kept_is_still_kept(place):

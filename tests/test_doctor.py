@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 from lcm import LCMEngine
+from lcm.console.backup import make_backup
 from lcm.console.cli import main, slash
 from lcm.console.hosting import Hosting, check_host, check_settings
 from lcm.demo.install import copy_plugin
@@ -492,6 +493,23 @@ def test_summaries_without_a_model_and_an_old_journal_are_notes(home, ask):
     notes = by_name(data, "note")
     assert set(notes) == {"summaries", "sqlite"}
     assert "delete" in notes["sqlite"]["said"]
+
+
+def test_a_backup_that_was_just_put_in_place_is_no_reason_to_worry(home, ask):
+    """A copy is one file without WAL; until an agent has opened it there is nothing to be told about its disk."""
+    path = home / "lcm" / "lcm.db"
+    copied = make_backup(str(path), str(home / "copy.db")).path
+    for each in path.parent.glob("lcm.db*"):
+        each.unlink()
+    shutil.copy(copied, path)
+    code, data = ask()
+    assert code == 0
+    assert "delete" in by_name(data, "ok")["sqlite"]["said"]
+    assert "no agent has opened" in by_name(data, "ok")["sqlite"]["said"]
+    open_store(path).close()  # as an agent does
+    said = by_name(ask()[1], "ok")["sqlite"]["said"]
+    assert "journal mode wal" in said
+    assert "no agent" not in said
 
 
 def test_every_wrong_thing_has_a_remedy():
