@@ -101,7 +101,7 @@ def test_moving_to_another_machine_works_in_a_fresh_home(tmp_path):
         return subprocess.run(
             ["/bin/sh", "-c", f"umask 022\n{commands}"],
             cwd=ROOT,
-            env={**known, "HOME": str(home), "PYTHON": sys.executable},
+            env={**known, "HOME": str(home), "LC_ALL": "C", "PYTHON": sys.executable},
             capture_output=True,
             text=True,
             check=False,
