@@ -80,7 +80,7 @@ class Run:
         self.awaited: tuple[int, ...] = ()
         self.turn = 0
         self.written: dict[str, int] = {}
-        """Our numbers of the messages that this list brought, by uid."""
+        """Our numbers of the messages that got their uid with this list."""
         self.counts = {"new": 0, "known": 0, "revised": 0, "withdrawn": 0}
 
     def bind(self) -> IngestReport:
@@ -228,6 +228,8 @@ class Run:
     def _note(self, probe: Probe, entries: Sequence[Entry]) -> None:
         """Bind a row to the messages it is, and keep what is new about them."""
         self.editions.name(probe, entries, renamed=self.memo.renamed)
+        if uid := host_uid(probe.row):
+            self.written.setdefault(uid, entries[0].id)
         last = max(entry.seq for entry in entries)
         self.turn = max(self.turn, entries[-1].turn)
         version, revised = self.editions.note(probe, entries)

@@ -742,6 +742,22 @@ def test_a_new_row_that_stands_twice_is_one_message(ledger, before, after):
     assert ledger.ingest([rows[name] for name in after] + [named(user("and"), "u-z")]).new == 1
 
 
+def test_a_known_row_that_gets_its_uid_and_stands_twice_is_one_message(ledger):
+    """The first is the message, which gets the name; so the second is it, too."""
+    first = [user("a question"), said("ok"), user("another one"), said("done")]
+    ledger.ingest(first)
+    late = [
+        *first[:2],
+        named(first[2], "u-late"),
+        first[3],
+        named(first[2], "u-late"),
+        said("this"),
+    ]
+    assert ledger.ingest(late) == IngestReport(new=1, known=5)
+    assert len(stored(ledger)) == 5
+    assert ledger.ingest([*late, user("and")]).new == 1
+
+
 def test_a_new_row_that_stands_twice_in_two_versions_is_one_message(ledger):
     """The later one counts."""
     first = [named(user("q"), "u-q"), named(said("ok"), "u-b")]
