@@ -262,6 +262,11 @@ class Run:
         following = stored[place]
         before = self.store.tail(self.line, 1, before=following.seq)
         after, turn = (before[0].seq, before[0].turn) if before else (floor or 0, 0)
+        if following.seq - after <= len(
+            run
+        ):  # no room between the two: rather at the end than nowhere
+            self._write(run, self._last_turn(), None)
+            return
         started = self._write(run, turn, after)
         if started:
             self.editions.shift(following.seq, started)
@@ -286,10 +291,12 @@ class Run:
         first = turn
         again: list[tuple[Probe, str]] = []
         uids = self.written  # of other runs too: a list may hold all of its new rows twice
-        for start in range(0, len(run), _BATCH):
+        # What is put between two is written at once: the room there is shared out among all of it.
+        batch = _BATCH if after is None else len(run)
+        for start in range(0, len(run), batch):
             drafts: list[tuple[Draft, int]] = []
             fresh: list[Probe] = []
-            for probe in run[start : start + _BATCH]:
+            for probe in run[start : start + batch]:
                 draft = draft_of(probe.row, key=probe.key)
                 if draft.uid in uids:
                     again.append((probe, draft.uid))

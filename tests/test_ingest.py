@@ -767,3 +767,28 @@ def test_a_new_row_that_stands_twice_in_two_versions_is_one_message(ledger):
     )
     assert (report.new, report.revised) == (1, 1)
     assert [row["content"] for row in stored(ledger)].count("new and more") == 1
+
+
+@pytest.mark.parametrize("count", [999, 2500, 6000])
+def test_thousands_of_rows_are_stored_in_front_of_what_is_known(ledger, count):
+    """A list that begins long before what was seen first, as where a helper's short list came first."""
+    rows = [(user if n % 2 == 0 else said)(f"row {n} of its own") for n in range(count)]
+    ledger.ingest(rows[-6:])
+    report = again(ledger).ingest(rows)
+    assert (report.new, report.known) == (count - 6, 6)
+    assert stored(ledger) == rows
+    assert again(ledger).ingest([*rows, user("more")]).new == 1
+
+
+def test_rows_that_are_put_at_one_place_again_and_again_are_all_stored(ledger):
+    """A host may keep a row at the end and put all that is new in front of it; no list is refused for want of room.
+
+    Without uids, the turn at which the room ends may be stored twice.
+    """
+    rows, last = [user("begin"), said("well")], user("a note that stays at the end")
+    for n in range(40):
+        rows += [user(f"question {n} of its own"), said(f"answer {n} of its own")]
+        assert ledger.ingest([*rows, last]).new >= 2
+    kept = [row["content"] for row in stored(ledger)]
+    assert [row["content"] for row in [*rows, last] if row["content"] not in kept] == []
+    assert len(kept) - len(set(kept)) <= 2
