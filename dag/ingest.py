@@ -17,7 +17,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..storage.canon import decode, encode
+from ..storage.canon import FLAT, decode, encode
 from ..storage.errors import StoreError, StoreForgotten, StoreIndexBroken
 from ..storage.forget import Stone
 from ..storage.mutex import mutex
@@ -272,8 +272,6 @@ def _plain(row: Any) -> Any:
 
 #: Levels of nesting that are copied the fast way; hosts nest a message less deep.
 _COPIED = 8
-#: Types of values of which a copy of the dict is copy enough.
-_FLAT = frozenset({str, int, float, bool, type(None)})
 
 
 def _copy(value: Any, depth: int = 0) -> Any:
@@ -282,7 +280,7 @@ def _copy(value: Any, depth: int = 0) -> Any:
         return _deep_copy(value)
     if type(value) is dict:
         made: Any = value.copy()
-        if _FLAT.issuperset(map(type, value.values())):  # most rows
+        if FLAT.issuperset(map(type, value.values())):  # most rows
             return made
         items: Iterable[tuple[Any, Any]] = value.items()
     elif isinstance(value, dict):

@@ -45,20 +45,20 @@ def leaves(
         for index, (item, row) in enumerate(zip(items, rows, strict=True))
         if not index or not (row.get("role") == "tool" or crossing[index] or item.node)
     ]
-    read = (
-        0
-        if item.entry is None  # a node's are paid for
-        else item.entry.tokens
-        if item.entry.tokens <= LEAST_READ
-        else min(item.entry.tokens, most_read(row))
-        for item, row in zip(items, rows, strict=True)
-    )
-    before = array("q", accumulate(read, initial=0))
+    before = array("q", accumulate(map(_read, items, rows), initial=0))
     return [
         list(items[first:last])
         for segment in _segments(items, before, _turns(items, starts), leaf_tokens, seams)
         for first, last in _packed(before, segment, leaf_tokens)
     ]
+
+
+def _read(item: Item, row: Row) -> int:
+    """Tokens of an item that a summariser reads and that are to be counted: a node's are paid for."""
+    if item.entry is None:
+        return 0
+    tokens = item.entry.tokens
+    return tokens if tokens <= LEAST_READ else min(tokens, most_read(row))
 
 
 def _turns(items: Sequence[Item], starts: Sequence[int]) -> list[list[int]]:

@@ -19,6 +19,7 @@ from typing import Any
 __all__ = [
     "DEEPEST",
     "DIGEST_BYTES",
+    "FLAT",
     "begun",
     "decode",
     "deep_text",
@@ -92,13 +93,13 @@ def encode(value: Any) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-#: Types of what a message mostly consists of, and nothing is in.
-_FLAT = frozenset({str, int, float, bool, type(None)})
+FLAT = frozenset({str, int, float, bool, type(None)})
+"""Types of what a message mostly consists of, and nothing is in."""
 
 
 def _is_flat(value: Any) -> bool:
     """Whether it is an object without another one inside, as most messages are."""
-    return type(value) is dict and _FLAT.issuperset(map(type, value.values()))
+    return type(value) is dict and FLAT.issuperset(map(type, value.values()))
 
 
 def _opened(text: str) -> bool:
