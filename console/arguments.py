@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final
 
 from .screen import folded
@@ -24,13 +25,29 @@ class Help(argparse.RawDescriptionHelpFormatter):
         return folded(super()._fill_text(text, width, indent), width)
 
 
+class _Late(argparse.ArgumentParser):
+    """Asks a verb for its options when it is called: only the one that is called is imported."""
+
+    fill: Callable[[], None] | None = None
+
+    def parse_known_args(self, *args: Any, **kwargs: Any) -> Any:
+        """Read what was given, by what the verb takes."""
+        fill, self.fill = self.fill, None
+        if fill is not None:
+            fill()
+        return super().parse_known_args(*args, **kwargs)
+
+
 def add_verbs(
     parser: argparse.ArgumentParser,
     verbs: Iterable[Verb],
     common: Callable[[argparse.ArgumentParser], None],
 ) -> None:
     """The verbs with their own options; *common* adds those that all have."""
-    listed = parser.add_subparsers(dest="lcm_verb", metavar="VERB", title="verbs")
+    late = type("Late", (_Late, type(parser)), {})
+    listed: Any = parser.add_subparsers(
+        dest="lcm_verb", metavar="VERB", title="verbs", parser_class=late
+    )
     for verb in verbs:
         lines = "\n".join(f"  {parser.prog} {verb.name} {each}".rstrip() for each in verb.examples)
         made = listed.add_parser(
@@ -40,9 +57,17 @@ def add_verbs(
             epilog=f"examples:\n{lines}",
             formatter_class=Help,
         )
-        common(made)
-        verb.add(made)
+        made.fill = partial(_fill, made, verb, common)
         made.set_defaults(lcm_usage=made.error)
+
+
+def _fill(
+    parser: argparse.ArgumentParser,
+    verb: Verb,
+    common: Callable[[argparse.ArgumentParser], None],
+) -> None:
+    common(parser)
+    verb.add(parser)
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:

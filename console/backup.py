@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from .screen import clean, many
 from .status import size
-from .verb import Answer, Call, Progress, Verb
+from .verb import Answer, Call, Progress
 
 if TYPE_CHECKING:
     from ..storage.backup import Copied
 
-__all__ = ["VERB", "how_to_restore", "make_backup"]
+__all__ = ["add", "how_to_restore", "make_backup", "run"]
 
 FOLDER: Final = "backups"
 """Beside the database: where a backup goes that was given no name."""
@@ -100,14 +100,3 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help=f"a new file, or a folder (default: {FOLDER}/ beside the database, with the date)",
     )
-
-
-VERB = Verb(
-    "backup",
-    "a checked copy of everything, also while agents write",
-    run,
-    add,
-    ("", "~/lcm-copy.db", "/media/stick --json"),
-    opens="itself",
-    in_chat=False,
-)

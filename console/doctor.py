@@ -19,9 +19,9 @@ from ..storage.errors import StoreError
 from . import checkup, hosting
 from .check import Check
 from .screen import clean, many, width_of
-from .verb import Answer, Call, Verb
+from .verb import Answer, Call
 
-__all__ = ["VERB"]
+__all__ = ["add", "run"]
 
 _LABELS: Final = {"ok": "ok", "note": "note", "wrong": "WRONG"}
 _INDENT: Final = 21
@@ -158,13 +158,3 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="make a broken search index again (after a backup), close the file to others",
     )
-
-
-VERB = Verb(
-    "doctor",
-    "what is wrong, and what to do about it",
-    run,
-    add,
-    ("", "--fix", "--json"),
-    opens="itself",
-)

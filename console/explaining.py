@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..dag.redact import redacted
 from ..storage.errors import StoreError, StoreMissing
 from ..tools.answers import ToolError
 from .verb import WrongCall
@@ -27,6 +26,8 @@ def explain(error: Exception, path: str) -> tuple[str, str]:
         return str(error), ""
     if type(error) in (LookupError, WrongCall):  # and no KeyError, which would be a fault of ours
         return str(error), ""
+    from ..dag.redact import redacted  # 30 ms that nobody pays for whom all is well
+
     return (
         f"{path} could not be read ({type(error).__name__}: {redacted(str(error))}).",
         "`hermes lcm doctor` says what to do.",

@@ -16,10 +16,10 @@ from . import transfer
 from .readable import markdown
 from .screen import many, pour
 from .states import state
-from .verb import Answer, Call, Verb
+from .verb import Answer, Call
 from .writing import Counted, Manner, records
 
-__all__ = ["FORMATS", "VERB", "pieces"]
+__all__ = ["FORMATS", "add", "pieces", "run"]
 
 FORMATS: Final = ("jsonl", "markdown", "state")
 _NAMED: Final = 10
@@ -150,19 +150,3 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="without secrets that are known as such, and, as jsonl, without summaries",
     )
-
-
-VERB = Verb(
-    "export",
-    "everything, or a session with --session, in a file for another program or a person",
-    run,
-    add,
-    (
-        "--out everything.jsonl",
-        "--session 20261130 --format markdown > talk.md",
-        "--format state --session 20261130",
-        "--format markdown --shareable --out for-a-friend.md",
-    ),
-    salvages=True,
-    in_chat=False,
-)

@@ -28,9 +28,9 @@ from ..storage.protocol import Store
 from ..storage.records import Session
 from .backup import make_backup
 from .screen import clean, many, put
-from .verb import Answer, Call, Verb, WrongCall, find_session
+from .verb import Answer, Call, WrongCall, find_session
 
-__all__ = ["VERB"]
+__all__ = ["add", "check", "run"]
 
 _LISTED: Final = 12
 _DECLINED: Final = "Nothing was changed."
@@ -60,7 +60,8 @@ def run(call: Call) -> Answer:
     return _session(call) if text is None else _text(call, text or _asked_for())
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def check(options: Mapping[str, Any]) -> None:
+    """One thing at a time."""
     if options.get("finish"):
         return
     if (options.get("text") is None) == (not options.get("session")):
@@ -301,14 +302,3 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="only wipe old bytes that an earlier call could not",
     )
-
-
-VERB = Verb(
-    "forget",
-    "take a session, or a string wherever it stands, out for good",
-    run,
-    add,
-    ("--session 20261130_0116", "--text", "--text --yes < secret.txt", "--finish"),
-    in_chat=False,
-    check=_check,
-)

@@ -27,12 +27,12 @@ from .restoring import restore
 from .scan import Bad, Group, Scan, scan
 from .screen import clean, many
 from .target import target_of
-from .verb import Answer, Call, Progress, Verb
+from .verb import Answer, Call, Progress
 
 if TYPE_CHECKING:
     from ..storage.peers import Conversation, Peer, PeerRow
 
-__all__ = ["VERB"]
+__all__ = ["add", "run"]
 
 KINDS: Final = ("lcm", "hermes-lcm", "lcm-x", "lossless-claw")
 _SQLITE: Final = b"SQLite format 3\0"
@@ -338,19 +338,3 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="although this Hermes masks secrets before it stores anything (redact: store)",
     )
-
-
-VERB = Verb(
-    "import",
-    "an export, or the messages of hermes-lcm, lcm-x or lossless-claw",
-    run,
-    add,
-    (
-        "everything.jsonl --dry-run",
-        "everything.jsonl",
-        "~/.openclaw/lcm.db --dry-run",
-        "old.db --session 20261130",
-    ),
-    opens="itself",
-    in_chat=False,
-)

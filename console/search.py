@@ -14,12 +14,12 @@ from ..tools.desk import Desk
 from ..tools.grep import MODES, ROLES, grep
 from .screen import flat
 from .status import no_session
-from .verb import Answer, Call, Verb, number_to
+from .verb import Answer, Call, number_to
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["VERB", "gather", "view"]
+__all__ = ["add", "gather", "run", "view"]
 
 #: Options that are arguments of the tool, by the same names.
 _ASKED: Final = ("mode", "scope", "limit", "role", "tool", "since", "until")
@@ -152,16 +152,3 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
         metavar="A-B",
         help="only these turns, both included; A- for all from there on",
     )
-
-
-VERB = Verb(
-    "search",
-    "find what was said",
-    run,
-    add,
-    (
-        "which port did we choose",
-        "--scope all --mode regex 'E[0-9]{4}'",
-        "disk full --role tool --since yesterday",
-    ),
-)

@@ -12,13 +12,13 @@ from ..storage.records import Session
 from ..tools.describe import stamp
 from .screen import clean, many
 from .status import no_session
-from .verb import Answer, Call, Verb
+from .verb import Answer, Call
 from .writing import ORIGIN
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["VERB", "gather", "view"]
+__all__ = ["add", "gather", "run", "view"]
 
 #: Shown unless all are asked for.
 _NEWEST: Final = 50
@@ -126,14 +126,3 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all", dest="lcm_all", action="store_true", help=f"not only the {_NEWEST} last used ones"
     )
-
-
-VERB = Verb(
-    "sessions",
-    "the conversations: how long, since when, where from",
-    run,
-    add,
-    ("", "--all", "--json"),
-    in_chat=False,
-    salvages=True,
-)

@@ -20,9 +20,9 @@ from ..tools.desk import Desk
 from .present import present
 from .screen import clean, many
 from .status import no_session
-from .verb import Answer, Call, Verb, WrongCall, number_to
+from .verb import Answer, Call, WrongCall, number_to
 
-__all__ = ["VERB", "gather", "view", "words"]
+__all__ = ["add", "check", "gather", "run", "view", "words"]
 
 _MOST_TURNS: Final = 10_000_000
 _MOST_NAMES: Final = 12
@@ -169,7 +169,8 @@ def run(call: Call) -> Answer:
     return Answer(data, text=view(data))
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def check(options: Mapping[str, Any]) -> None:
+    """Something has to be asked for."""
     if not (options.get("turn") or options.get("uid")):
         raise WrongCall("Say which one: a uid, or --turn with a number.")
 
@@ -189,14 +190,3 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="what suffices for turn N, and what one could ask of it",
     )
-
-
-VERB = Verb(
-    "show",
-    "a message word for word; or what a summary says, and all under it",
-    run,
-    add,
-    ("1a2b3c4d", "--turn 12"),
-    salvages=True,
-    check=_check,
-)

@@ -13,12 +13,12 @@ from ..tools.status import DOCTOR, of_store, said_briefly
 from ..tools.status import status as tool_status
 from .present import present
 from .screen import grid, many
-from .verb import Answer, Call, Verb
+from .verb import Answer, Call
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["VERB", "gather", "is_well", "no_session", "view"]
+__all__ = ["gather", "is_well", "no_session", "run", "view"]
 
 _NO_SESSION: Final = "no session yet: it begins with the first turn"
 
@@ -310,13 +310,3 @@ def run(call: Call) -> Answer:
         data["no_database"] = call.path
     missing = call.store is None and bool(call.options.get("db"))  # a file that was named is meant
     return Answer(data, is_well(data) and not missing, [view(data)])
-
-
-VERB = Verb(
-    "status",
-    "whether it is on, what is kept, what it saved",
-    run,
-    examples=("", "--json"),
-    opens="maybe",
-    salvages=True,
-)

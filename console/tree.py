@@ -17,9 +17,9 @@ from .branches import Branch, Branches, Label
 from .present import present, standing
 from .screen import flat, many
 from .status import no_session
-from .verb import Answer, Call, Progress, Verb, number_to
+from .verb import Answer, Call, Progress, number_to
 
-__all__ = ["DEPTH", "VERB", "gather", "view"]
+__all__ = ["DEPTH", "add", "gather", "run", "view"]
 
 #: Levels of nodes that are shown unless asked otherwise.
 DEPTH: Final = 3
@@ -216,8 +216,3 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show the messages under each leaf too, which are a level of their own",
     )
-
-
-VERB = Verb(
-    "tree", "the graph of summaries", run, add, ("", "--depth 1", "--messages"), salvages=True
-)

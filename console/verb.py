@@ -1,6 +1,6 @@
 """What a verb of the command line is: words, a handler, and what it needs.
 
-A verb lives in a module of its own and is listed in ``console.verbs``. It
+A verb is listed in ``console.verbs`` and does its work in a module of its own. That
 reads the store and gives an :class:`Answer`; the command line and the chat
 show that each in its way.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from ..storage.protocol import Store
@@ -92,16 +93,20 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One verb: ``hermes lcm NAME``."""
+    """One verb: ``hermes lcm NAME``. Its module is imported when it is called, for each takes a tenth of a second.
+
+    The module has ``run(call)``, and where there is something for them to do ``add(parser)``, which adds options
+    whose destinations begin with ``lcm_``, and ``check(options)``, which raises :class:`WrongCall` where they do
+    not go together, before a database is looked for.
+    """
 
     name: str
     help: str
     """One line, without a full stop, for the list of verbs."""
-    run: Callable[[Call], Answer]
-    add: Callable[[argparse.ArgumentParser], None] = lambda _parser: None
-    """Adds the verb's own options; every destination begins with ``lcm_``."""
     examples: Sequence[str] = ("",)
     """What follows the verb in the examples of its help."""
+    module: str = ""
+    """Of this package; empty: it is called as the verb is."""
     opens: str = "store"
     """``store``: it needs a database; ``maybe``: it has something to say without one;
     ``itself``: it is given none, and opens what it needs."""
@@ -109,8 +114,29 @@ class Verb:
     """Of a damaged database it is given what can be read."""
     in_chat: bool = True
     """Offered as ``/lcm NAME`` too: nothing that writes, and nothing that names a file."""
-    check: Callable[[Mapping[str, Any]], None] = lambda _options: None
-    """Raises :class:`WrongCall` where the options do not go together, before a database is looked for."""
+
+    def run(self, call: Call) -> Answer:
+        """Carry it out."""
+        return self._imported().run(call)  # type: ignore[no-any-return]
+
+    def add(self, parser: argparse.ArgumentParser) -> None:
+        """Add its own options."""
+        getattr(self._imported(), "add", _nothing)(parser)
+
+    def check(self, options: Mapping[str, Any]) -> None:
+        """Whether its options go together.
+
+        Raises:
+            WrongCall: they do not.
+        """
+        getattr(self._imported(), "check", _nothing)(options)
+
+    def _imported(self) -> Any:
+        return import_module(f".{self.module or self.name}", __package__)
+
+
+def _nothing(_given: object) -> None:
+    """What a module does that has nothing to add or to check."""
 
 
 def find_session(store: Store, name: str, *, exactly: bool = False) -> Session | None:

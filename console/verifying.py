@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from ..storage.errors import StoreBusy, StoreForeign
 from .report import Report
 from .screen import grid, many
-from .verb import Answer, Call, Verb
+from .verb import Answer, Call
 from .verify import HostLogAt, verify
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["VERB"]
+__all__ = ["add", "run"]
 
 
 def run(call: Call) -> Answer:
@@ -64,7 +64,8 @@ def _hermes_log(path: Path, *, alone: bool) -> Path:
     return path
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
+def add(parser: argparse.ArgumentParser) -> None:
+    """Where Hermes's own log is."""
     parser.add_argument(
         "--host-db",
         dest="lcm_host_db",
@@ -115,12 +116,3 @@ def _of_host(report: Report) -> str:
     why = "its log has a message once more for each compaction that left it in the list"
     left_out = f"{host.own:,} written by lcm itself, {host.system:,} of the system"
     return f"{rows} ({why}): {host.found:,} of messages that are here, {left_out}"
-
-
-VERB = Verb(
-    "verify",
-    "re-derive every digest, account for every message, and look for all that Hermes has",
-    run,
-    _add,
-    examples=("", "--json", "--host-db ~/.hermes/state.db"),
-)

@@ -13,9 +13,9 @@ from ..storage.records import Session
 from . import screen
 from .screen import many
 from .status import no_session
-from .verb import Answer, Call, Verb, WrongCall, number_to
+from .verb import Answer, Call, WrongCall, number_to
 
-__all__ = ["VERB"]
+__all__ = ["add", "check", "run"]
 
 _MOST_PORT: Final = 65_535
 
@@ -95,18 +95,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _check(options: Mapping[str, Any]) -> None:
+def check(options: Mapping[str, Any]) -> None:
+    """A file has a name."""
     if options.get("out") == "":
         raise WrongCall("--out takes the name of a new file.")
-
-
-VERB = Verb(
-    "view",
-    "see the conversation and its summaries in a browser, or in a file",
-    run,
-    add,
-    ("", "--open", "--out talk.html --session 20261130"),
-    salvages=True,
-    in_chat=False,
-    check=_check,
-)

@@ -12,14 +12,14 @@ from ..tools.describe import stamp
 from .present import Present, present
 from .screen import flat, many
 from .status import no_session
-from .verb import Answer, Call, Verb
+from .verb import Answer, Call
 from .writing import read_whole
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-__all__ = ["VERB", "gather", "view"]
+__all__ = ["add", "gather", "run", "view"]
 
 _SHORT: Final = 8
 #: Rows word for word, and compactions, that are shown unless all are asked for; fewer in a chat.
@@ -235,13 +235,3 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all", dest="lcm_all", action="store_true", help="every row and every compaction"
     )
-
-
-VERB = Verb(
-    "why",
-    "what stands in the context now, for what, and what was replaced when",
-    run,
-    add,
-    ("", "--all", "--json"),
-    salvages=True,
-)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from ..storage.mutex import mutex
-from .replies import Reply
 from .tokens import count_text
 from .usage import Usage
 
@@ -115,6 +114,7 @@ def metered(
 
     *model* is what calls are counted under whose answer does not say which model gave it.
     """
+    from .replies import Reply  # 20 ms that who only reads the counts need not wait for
 
     def ask(request: Request) -> Answer:
         answer = None

@@ -18,11 +18,9 @@ import weakref
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-from sqlite_utils import Database, Migrations
-
-from . import files, handles, reading
+from . import files, handles, migrations, reading
 from .errors import (
     StoreClosed,
     StoreDamaged,
@@ -32,9 +30,12 @@ from .errors import (
     StoreTooNew,
 )
 from .handles import HAS_LOCKS, Handle, alone
-from .migrations import APPLICATION_ID, MIGRATIONS, TABLES
+from .migrations import APPLICATION_ID, NAMES, TABLES
 from .seals import prepare
 from .translation import is_damage, is_obstacle, translated
+
+if TYPE_CHECKING:
+    from sqlite_utils import Migrations
 
 __all__ = ["Connection", "translated"]
 
@@ -78,7 +79,7 @@ class Connection:
         *,
         create: bool,
         read_only: bool = False,
-        migrations: Migrations = MIGRATIONS,
+        migrations: Migrations | None = None,
     ) -> None:
         self.path = path
         self._read_only = read_only
@@ -176,9 +177,10 @@ class Connection:
                 f"{self.path} belongs to another program. Set lcm.database to another path.",
                 str(self.path),
             )
-        db = Database(sql, execute_plugins=False, recursive_triggers=False)
-        applied = {migration.name for migration in self._migrations.applied(db)}
-        if newer := applied - {each.name for each in self._migrations._migrations}:  # noqa: SLF001
+        applied = migrations.applied(sql)
+        steps = self._migrations._migrations if self._migrations else ()  # noqa: SLF001
+        known = {each.name for each in steps} or set(NAMES)
+        if newer := applied - known:
             raise StoreTooNew(
                 f"{self.path} was written by a newer version (it has {min(newer)}). Upgrade this plugin.",
                 str(self.path),
@@ -191,14 +193,16 @@ class Connection:
         sql.execute("PRAGMA wal_autocheckpoint = 0")
         sql.execute("PRAGMA synchronous = NORMAL")
         sql.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        if self._migrations.pending(db):
-            self._migrate(db)
-        elif lacking := TABLES.difference(db.table_names()):
+        if known - applied:
+            self._migrate()
+        elif lacking := TABLES - migrations.tables(sql):
             self._damage = files.looks(self.path)  # what is left may be read
             self._why = f"lacks the table {min(lacking)}"
 
-    def _migrate(self, db: Database) -> None:
+    def _migrate(self) -> None:
         """All steps in one transaction: a database is at one schema or at another, never between."""
+        from sqlite_utils import Database
+
         if self._read_only:
             raise StoreError(
                 f"{self.path} was written by an older version. `hermes lcm status` brings it up to date.",
@@ -206,7 +210,8 @@ class Connection:
             )
         with self.writing():
             try:
-                self._migrations.apply(db)
+                db = Database(self.sql, execute_plugins=False, recursive_triggers=False)
+                (self._migrations or migrations.MIGRATIONS).apply(db)
             except (sqlite3.Error, StoreError):
                 raise
             except Exception as error:

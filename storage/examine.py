@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from sqlite_utils import Database
-
 from . import fts, graph_tables
 from .errors import StoreError
-from .migrations import APPLICATION_ID, MIGRATIONS, TABLES
+from .migrations import APPLICATION_ID, NAMES, TABLES, applied, tables
 from .pages import page_faults
 from .reading import read_only
 from .schema import odd_objects
@@ -79,16 +77,13 @@ def examine(path: Path, looking: Callable[[str], None] = lambda _what: None) -> 
         with translated(str(path)):
             prepare(sql)
             owner = sql.execute("PRAGMA application_id").fetchone()[0]
-            tables = {
-                name
-                for (name,) in sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            }
+            there = tables(sql)
             seen.journal = str(sql.execute("PRAGMA journal_mode").fetchone()[0])
         if owner != APPLICATION_ID:
-            seen.owner = "foreign" if tables else "empty"
+            seen.owner = "foreign" if there else "empty"
             return seen
         with _part(seen):
-            _schema(sql, tables, seen)
+            _schema(sql, there, seen)
         looking("the pages of the file")
         with _part(seen):
             faults, index = page_faults(sql, _MOST_FAULTS)
@@ -117,12 +112,11 @@ def _part(seen: Examination) -> Iterator[None]:
             seen.faults.append(str(error))
 
 
-def _schema(sql: sqlite3.Connection, tables: set[str], seen: Examination) -> None:
+def _schema(sql: sqlite3.Connection, there: set[str], seen: Examination) -> None:
     """Compare what is there with what all migrations make."""
-    db = Database(sql, execute_plugins=False, recursive_triggers=False)
-    applied = {migration.name for migration in MIGRATIONS.applied(db)}
-    seen.newer = tuple(sorted(applied - {each.name for each in MIGRATIONS._migrations}))  # noqa: SLF001
-    seen.pending = tuple(migration.name for migration in MIGRATIONS.pending(db))
+    done = applied(sql)
+    seen.newer = tuple(sorted(done.difference(NAMES)))
+    seen.pending = tuple(name for name in NAMES if name not in done)
     if not (seen.newer or seen.pending):
-        seen.missing = tuple(sorted(TABLES - tables))
+        seen.missing = tuple(sorted(TABLES - there))
         seen.odd = tuple(odd_objects(sql))

@@ -8,19 +8,31 @@ translation. A uid of 32 hex characters is kept as 16 bytes, any other as text.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-from sqlite_utils import Migrations
+import sqlite3
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from sqlite_utils import Database
+    from sqlite_utils import Database, Migrations
 
-__all__ = ["APPLICATION_ID", "INDEXES", "MIGRATIONS", "TABLES", "TOKENS"]
+    MIGRATIONS: Migrations
+
+__all__ = [
+    "APPLICATION_ID",
+    "INDEXES",
+    "MIGRATIONS",
+    "NAMES",
+    "TABLES",
+    "TOKENS",
+    "applied",
+    "tables",
+]
 
 #: "LCM1" in the file's header: says whose database this is.
 APPLICATION_ID = 0x4C434D31
 
-MIGRATIONS = Migrations("lcm")
+_SET: Final = "lcm"
+_RECORD: Final = "_sqlite_migrations"
 
 TOKENS: Final = "tokenize=\"porter unicode61 remove_diacritics 2 categories 'L* N* Co Mc Mn'\""
 """How the indexes part a text into words: vowel signs belong to theirs, as Indic scripts write them."""
@@ -144,7 +156,6 @@ TABLES: Final = frozenset(re.findall(r"CREATE TABLE (\w+)", _TABLES))
 """What every database has, search indexes left out: a file without one of them is damaged."""
 
 
-@MIGRATIONS()
 def m001_messages_lines_nodes(db: Database) -> None:
     """The first schema: a log of messages, lines over it, a graph over the lines."""
     for statement in _TABLES.split(";\n"):
@@ -153,3 +164,40 @@ def m001_messages_lines_nodes(db: Database) -> None:
     for statement in INDEXES.values():
         db.conn.execute(statement)
     db.conn.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+
+_STEPS: Final = (m001_messages_lines_nodes,)
+NAMES: Final = tuple(step.__name__ for step in _STEPS)
+"""Every step, the first one first."""
+
+
+def applied(sql: sqlite3.Connection) -> set[str]:
+    """Names of the steps that a database has gone through, of newer versions too, as sqlite-utils records them."""
+    if _RECORD not in tables(sql):
+        return set()
+    rows = sql.execute(f"SELECT name FROM {_RECORD} WHERE migration_set = ?", [_SET])
+    return {name for (name,) in rows}
+
+
+def tables(sql: sqlite3.Connection) -> set[str]:
+    """Names of the tables that are there."""
+    return {name for (name,) in sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+@cache
+def _migrations() -> Migrations:
+    from sqlite_utils import (
+        Migrations,
+    )  # a tenth of a second, for a database that is made or brought up to date
+
+    made = Migrations(_SET)
+    for step in _STEPS:
+        made()(step)
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    """What can carry the steps out, made when it is asked for."""
+    if name == "MIGRATIONS":
+        return _migrations()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

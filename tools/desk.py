@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..dag.answering import Answerer
 from ..dag.settings import Settings
 from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
 from ..storage.text import searchable
 from .answers import ToolError, page_of
+
+if TYPE_CHECKING:
+    from ..dag.answering import Answerer
 
 __all__ = ["Desk", "Found", "Voice"]
 
