@@ -11,8 +11,9 @@ import sqlite3
 from contextlib import closing
 from typing import Final
 
-from . import migrations
-from .migrations import INDEXES
+from sqlite_utils import Database
+
+from .migrations import INDEXES, MIGRATIONS
 
 __all__ = ["odd_objects"]
 
@@ -50,10 +51,8 @@ def odd_objects(sql: sqlite3.Connection) -> list[tuple[str, str]]:
 
 
 def _expected() -> dict[tuple[str, str], tuple[str, str]]:
-    from sqlite_utils import Database  # a tenth of a second
-
     with closing(sqlite3.connect(":memory:")) as sql:
-        migrations.MIGRATIONS.apply(Database(sql, execute_plugins=False, recursive_triggers=False))
+        MIGRATIONS.apply(Database(sql, execute_plugins=False, recursive_triggers=False))
         return _objects(sql)
 
 

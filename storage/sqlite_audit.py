@@ -15,7 +15,6 @@ from .connection import Connection
 from .errors import StoreError
 from .log_tables import VERSIONS
 from .records import Fault
-from .schema import odd_objects
 from .seals import CALL
 from .uids import unpack_uid
 
@@ -109,6 +108,8 @@ class SqliteAudit:
 
     def _odd(self) -> Iterator[Fault]:
         """What is in the file beside our tables and indexes."""
+        from .schema import odd_objects  # sqlite-utils, a tenth of a second
+
         try:
             with self._connection.reading() as sql:
                 found = odd_objects(sql)
