@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
-from typing import TYPE_CHECKING, Final
+from itertools import chain, islice, repeat
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,11 +26,15 @@ Paint = Callable[[str, str], str]
 _LINES: Final = ("├── ", "└── ", "│   ", "    ")
 _ASCII: Final = ("+-- ", "`-- ", "|   ", "    ")
 _DIM: Final = "dim"
+#: Lines of a piece.
+_AT_ONCE: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """A row, and what is under it; that is asked for once, when its turn has come."""
+class Branch(NamedTuple):
+    """A row, and what is under it; that is asked for once, when its turn has come.
+
+    A tuple, which is made in a third of the time of a dataclass.
+    """
 
     label: Label
     below: Iterable[Branch] = ()
@@ -44,7 +48,13 @@ class Branches:
 
     def drawn(self, console: Console) -> str:
         """All of it, each row broken where the console ends."""
-        return "\n".join(_Pen(console).rows(self.top)) + "\n"
+        return "".join(self.pieces(console))
+
+    def pieces(self, console: Console) -> Iterator[str]:
+        """The same in pieces of whole lines, for a reader that need not wait for the last."""
+        rows = _Pen(console).rows(self.top)
+        while piece := list(islice(rows, _AT_ONCE)):
+            yield "\n".join([*piece, ""])
 
 
 class _Pen:
@@ -62,36 +72,39 @@ class _Pen:
         open_ = [("", _with_last(top.below))]
         while open_:
             before, branches = open_[-1]
-            branch, is_last = next(branches, (None, False))
-            if branch is None:
+            for branch, is_last in branches:
+                rest = before + self._guides[2 + is_last]
+                yield from self._row(branch.label, before + self._guides[is_last], rest)
+                if branch.below:
+                    open_.append((rest, _with_last(branch.below)))
+                    break
+            else:
                 open_.pop()
-                continue
-            first, rest = self._guides[is_last], self._guides[2 + is_last]
-            yield from self._row(branch.label, before + first, before + rest)
-            open_.append((before + rest, _with_last(branch.below)))
 
-    def _row(self, label: Label, first: str, rest: str) -> Iterator[str]:
-        text = "".join([part for part, _ in label])
+    def _row(self, label: Label, first: str, rest: str) -> Sequence[str]:
+        text = label[0][0] if len(label) == 1 else "".join([part for part, _ in label])
         lines = self._broken(text, max(self._width - len(first), 1))
         if self._is_plain:
+            if len(lines) == 1:
+                return (f"{first}{lines[0]}".rstrip(),)
             guides = chain([first], repeat(rest))
-            yield from [
-                f"{guide}{line}".rstrip() for guide, line in zip(guides, lines, strict=False)
-            ]
-            return
-        at = 0
-        guide = first
+            return [f"{guide}{line}".rstrip() for guide, line in zip(guides, lines, strict=False)]
+        at, guide, rows = 0, first, []
         for line in lines:
             at = text.index(line, at)
             said = self._painted(label, at, at + len(line))
-            yield f"{self._in(guide, _DIM)}{said}".rstrip()
+            rows.append(f"{self._in(guide, _DIM)}{said}".rstrip())
             at += len(line)
             guide = rest
+        return rows
 
     def _broken(self, text: str, width: int) -> Sequence[str]:
-        if len(text) <= width and text.isascii():
-            return (text,)
-        return _at_blanks(text, width) or self._as_rich_does(text, width)
+        if text.isascii():
+            if len(text) <= width:
+                return (text,)
+            if "  " not in text and (lines := _at_blanks(text, width)):
+                return lines
+        return self._as_rich_does(text, width)
 
     def _as_rich_does(self, text: str, width: int) -> Sequence[str]:
         from rich.text import Text
@@ -135,15 +148,14 @@ def _with_last(branches: Iterable[Branch]) -> Iterator[tuple[Branch, bool]]:
 
 
 def _at_blanks(text: str, width: int) -> Sequence[str]:
-    """Lines of whole words; none where a word is too long, or a letter may be wider than a column."""
+    """Lines of whole words, of letters that are one column wide; none where a word is too long."""
     lines: list[str] = []
-    at = 0
-    if not text.isascii() or "  " in text:
-        return lines
-    while len(text) - at > width:
+    at, last = 0, len(text) - width
+    while at < last:
         end = text.rfind(" ", at, at + width + 1)
         if end <= at:
             return []
         lines.append(text[at:end])
         at = end + 1
-    return [*lines, text[at:]]
+    lines.append(text[at:])
+    return lines

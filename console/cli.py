@@ -181,11 +181,10 @@ def _show(found: Answer, *, as_data: bool) -> None:
         return
     out = sys.stdout
     encoding = getattr(out, "encoding", None) or "utf-8"
-    screen.put(
-        screen.page(
-            *found.shown, width=screen.width_of(out), encoding=encoding, colour=out.isatty()
-        )
-    )
+    for piece in screen.pieces(
+        *found.shown, width=screen.width_of(out), encoding=encoding, colour=out.isatty()
+    ):
+        screen.put(piece)
 
 
 def _fail(error: Exception, path: str, *, as_data: bool, code: int = WRONG) -> int:

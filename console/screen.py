@@ -34,6 +34,7 @@ __all__ = [
     "grid",
     "many",
     "page",
+    "pieces",
     "pour",
     "progress",
     "put",
@@ -57,6 +58,8 @@ _HARMFUL: Final = re.compile(
 
 def clean(text: str) -> str:
     """*text* without what a terminal would obey instead of showing."""
+    if text.isascii() and text.isprintable():
+        return text
     return _HARMFUL.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
@@ -104,6 +107,13 @@ class _Paper(io.StringIO):
 
 def page(*shown: Shown, width: int, encoding: str = "utf-8", colour: bool = False) -> str:
     """Everything in *shown*, one below the other, as text. NO_COLOR is obeyed."""
+    return "".join(pieces(*shown, width=width, encoding=encoding, colour=colour))
+
+
+def pieces(
+    *shown: Shown, width: int, encoding: str = "utf-8", colour: bool = False
+) -> Iterator[str]:
+    """The same piece by piece, as it is drawn."""
     from rich.console import Console  # 60 ms that the host must not pay for
 
     paper = _Paper(encoding)
@@ -118,12 +128,14 @@ def page(*shown: Shown, width: int, encoding: str = "utf-8", colour: bool = Fals
         highlight=False,
         legacy_windows=False,
     )
-    return "".join(_drawn(each, console, paper) for each in shown)
+    for each in shown:
+        if isinstance(each, Branches):
+            yield from each.pieces(console)
+        else:
+            yield _drawn(each, console, paper)
 
 
-def _drawn(each: Shown, console: Console, paper: io.StringIO) -> str:
-    if isinstance(each, Branches):
-        return each.drawn(console)
+def _drawn(each: RenderableType, console: Console, paper: io.StringIO) -> str:
     console.print(each)
     lines = paper.getvalue().split("\n")
     paper.seek(0)

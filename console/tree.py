@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..dag.graph import Branch as Outline
 from ..dag.graph import cycle, outline
 from ..dag.source_text import message_text
-from ..storage.canon import decode
 from ..storage.errors import StoreDamaged
 from ..storage.protocol import Store
 from ..storage.records import Node, Session
@@ -41,7 +40,8 @@ def gather(
 ) -> dict[str, Any]:
     """The summaries of the session's line, oldest first, and what is under none of them.
 
-    Without *everything* only what is under the newest at the top is read.
+    Without *everything* only what is under the newest at the top is read, and no turn of a message, which
+    :func:`view` does not show.
 
     Raises:
         StoreDamaged: the graph goes round in circles.
@@ -54,7 +54,7 @@ def gather(
             "The graph of summaries is damaged. Run `hermes lcm verify`.", store.path
         )
     levels = {source.node or "": source.level for source in frame.sources} if frame else {}
-    show = _Show(store, session.line, levels, messages=messages)
+    show = _Show(store, session.line, levels, messages=messages, turns=everything)
     top = list(outline(list(nodes.values())))
     shown = []
     for number, branch in enumerate(top, 1):
@@ -76,9 +76,10 @@ class _Show:
     """Nodes and messages as data."""
 
     def __init__(
-        self, store: Store, line: int, levels: Mapping[str, int], *, messages: bool
+        self, store: Store, line: int, levels: Mapping[str, int], *, messages: bool, turns: bool
     ) -> None:
-        self.store, self.line, self.levels, self.messages = store, line, levels, messages
+        self.store, self.line, self.levels = store, line, levels
+        self.messages, self.turns = messages, turns
 
     def node(self, branch: Outline, depth: int) -> dict[str, Any]:
         """A node with what is under it, to that depth."""
@@ -114,18 +115,27 @@ class _Show:
     def _leaves(self, node: Node) -> list[dict[str, Any]]:
         """The node's own messages, in the version that was summarised."""
         pairs = [(s.message, s.version) for s in node.sources if s.message is not None]
-        turns = {
-            e.id: e.turn for e in self.store.placed(self.line, [number for number, _ in pairs])
-        }
+        turns = self._turns(node, [number for number, _ in pairs]) if self.turns else {}
         return [
             {
                 "uid": message.uid,
                 "role": message.role,
                 "turn": turns.get(message.id),
-                "text": message_text(decode(message.body))[:_PREVIEW],
+                "text": message_text(row)[:_PREVIEW],
             }
-            for message in self.store.read(pairs)
+            for message, row in self.store.parsed(pairs)
         ]
+
+    def _turns(self, node: Node, own: Sequence[int]) -> dict[int, int]:
+        """The turn of each of its own messages: nearly always they are all that stands in its span."""
+        if node.line == self.line and len(own) == node.messages:
+            here = self.store.entries(
+                self.line, first=node.first_seq, last=node.last_seq, brief=True
+            )
+            turns = {entry.id: entry.turn for entry in here}
+            if turns.keys() >= set(own):
+                return turns
+        return {entry.id: entry.turn for entry in self.store.placed(self.line, own)}
 
 
 def view(data: Mapping[str, Any], *, everything: bool = True) -> Branches:

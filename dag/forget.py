@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..storage.canon import decode, digest, pack_text
@@ -117,7 +117,7 @@ def forget_session(store: Store, session: Session, time: float) -> SessionPlan:
 def plan_text(store: Store, text: str, progress: Progress | None = None) -> TextPlan:
     """Where *text* stands, in any of its forms."""
     cleaner, forms = Cleaner(erase=eraser(stones_of(text, 0.0))), forms_of(text)
-    found = [replace(each, body=b"") for each in _messages(store, cleaner, forms, progress)]
+    found = [each._replace(body=b"") for each in _messages(store, cleaner, forms, progress)]
     nodes, told = _nodes(store, cleaner, forms, found)
     return TextPlan(
         tuple(found),
@@ -211,7 +211,7 @@ def forget_text(store: Store, text: str, time: float, progress: Progress | None 
         tools.sweep()
     left = _standing(store, forms)  # nobody waits for it
     return TextPlan(
-        tuple(replace(each, body=b"") for each in messages),
+        tuple(each._replace(body=b"") for each in messages),
         tuple(node.uid for node in nodes),
         _names(store, forms),
         tuple(uid for _, uid in uids),

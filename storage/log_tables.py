@@ -10,7 +10,6 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from . import fts, payloads
@@ -233,7 +232,7 @@ def read(sql: sqlite3.Connection, wanted: Sequence[tuple[int, int]], path: str) 
         StoreDamaged: a message, a version or a payload is not there.
     """
     return [
-        message if refs is None else replace(message, body=encode(_whole(sql, message, refs, path)))
+        message if refs is None else message._replace(body=encode(_whole(sql, message, refs, path)))
         for message, refs in _kept(sql, wanted, path)
     ]
 
@@ -256,7 +255,7 @@ def _kept(
     sql: sqlite3.Connection, wanted: Sequence[tuple[int, int]], path: str
 ) -> Iterator[tuple[Message, str | None]]:
     """Messages as they are kept, and where the large strings belong that were taken out of their bodies."""
-    current = _rows(sql, [number for number, _ in wanted])
+    current, new = _rows(sql, [number for number, _ in wanted]), tuple.__new__
     for number, version in wanted:
         row = current.get(number)
         if row is None:
@@ -274,8 +273,9 @@ def _kept(
                     f"Version {version} of message {unpack_uid(uid)} is missing from {path}.", path
                 )
             mark, body, refs = old
-        name = unpack_uid(uid)
-        yield Message(number, name, role, body, mark, version or newest, newest, time, tool), refs
+        name = uid.hex() if isinstance(uid, bytes) else uid  # as unpack_uid does
+        row = (number, name, role, body, mark, version or newest, newest, time, tool)
+        yield new(Message, row), refs
 
 
 def _rows(sql: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, tuple[Any, ...]]:

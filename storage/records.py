@@ -73,9 +73,8 @@ class Entry(NamedTuple):
     """It was withdrawn and came back: nodes made in between do not hold it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A message with its body, in one version."""
+class Message(NamedTuple):
+    """A message with its body, in one version; a tuple, as :class:`Entry` is."""
 
     id: int
     uid: str
