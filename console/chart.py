@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..storage.protocol import Store
-from ..storage.records import Node, Pass, Session, Totals
+from ..storage.records import Entry, Node, Pass, Session, Totals
 from ..tools.describe import stamp
-from .course import Courses
+from .course import Course, Courses
 from .present import Present, present
 
-__all__ = ["Known", "chart"]
+__all__ = ["Known", "chart", "whole"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,20 @@ def chart(
     here = present(store, session)
     course = (courses or Courses()).of(session.line)
     course.look(store, totals, here.frame)
+    return _drawn(store, session, now, known, here, course)
+
+
+def whole(store: Store, session: Session) -> tuple[dict[str, Any], Course, list[Entry]]:
+    """The chart of all of it, with what was read for it: whoever writes all of it needs that again."""
+    totals, here, course = store.totals(session.line), present(store, session), Course(session.line)
+    entries = course.look(store, totals, here.frame)
+    now = _revision(store, session, totals)
+    return _drawn(store, session, now, Known(), here, course), course, entries
+
+
+def _drawn(
+    store: Store, session: Session, now: str, known: Known, here: Present, course: Course
+) -> dict[str, Any]:
     start = known.count if course.had(known.count, known.mark) else 0
     shown = {each.node.uid: each.level for each in here.blocks}
     nodes = [_node(course.nodes[uid], span, shown.get(uid)) for uid, span in course.spans.items()]

@@ -40,12 +40,15 @@ class _Rows:
 
     def take(self, entries: Sequence[Entry]) -> None:
         """Put them at the end."""
-        for name, values in self.columns.items():
-            values += [getattr(entry, name) for entry in entries]
-        self.places |= {entry.id: at for at, entry in enumerate(entries, len(self.seqs))}
-        self.seqs += [entry.seq for entry in entries]
+        if entries:
+            by_name = dict(zip(Entry._fields, zip(*entries, strict=True), strict=True))
+            for name, column in self.columns.items():
+                column.extend(by_name[name])
+            start = len(self.seqs)
+            self.seqs.extend(by_name["seq"])
+            self.places |= zip(by_name["id"], range(start, len(self.seqs)), strict=True)
         self.withdrawn += [entry.seq for entry in entries if entry.withdrawn]
-        said = "".join(f"{e.uid} {e.version} {e.withdrawn} {e.turn}\n" for e in entries)
+        said = "".join([f"{e.uid} {e.version} {e.withdrawn} {e.turn}\n" for e in entries])
         self.digest.update(said.encode("utf-8", "replace"))
         self.marks[len(self.seqs)] = self.digest.copy().hexdigest()
 
@@ -88,8 +91,11 @@ class Course:
         rows = {name: values[start:] for name, values in self._rows.columns.items()}
         return rows | {"withdrawn": [int(each) for each in rows["withdrawn"]]}
 
-    def look(self, store: Store, totals: Totals, frame: Node | None) -> None:
-        """Read what is new, in the snapshot that *totals* are of; *frame*: what the summary row stands for."""
+    def look(self, store: Store, totals: Totals, frame: Node | None) -> list[Entry]:
+        """Read what is new, in the snapshot that *totals* are of; *frame*: what the summary row stands for.
+
+        Returns the messages that were read.
+        """
         stones = store.eraser().stones("message", "node", "session", "text")
         read = (totals.versions, {(stone.kind, stone.name, stone.time) for stone in stones})
         end = self.seqs[-1] if self.seqs else 0
@@ -105,6 +111,7 @@ class Course:
             self.nodes = standing(store, self._line, frame)
             self.spans = dict(self._reach(store))
             self._under = under
+        return new
 
     def _withdrawn(self, store: Store, end: int) -> list[int]:
         return [entry.seq for entry in store.withdrawn(self._line, last=end)]

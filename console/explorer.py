@@ -20,9 +20,8 @@ from ..tools.answers import ToolError
 from ..tools.grep import NODE_WEIGHT, OWN_TOOLS
 from ..tools.query import STOP
 from . import pieces, search, sessions
-from .chart import Known, chart
+from .chart import Known, chart, whole
 from .course import Courses
-from .present import standing
 from .verb import Progress, find_session, last_used
 
 __all__ = ["ASKED", "answer", "framed", "page", "policy", "standalone"]
@@ -90,21 +89,18 @@ def _page(connect: str, data: Iterator[str]) -> Iterator[str]:
 
 def standalone(store: Store, session: Session, progress: Progress) -> Iterator[str]:
     """The page with all of a session in it, in pieces; of one moment if it is read within a snapshot."""
-    drawn = chart(store, session)
-    yield from _page("'none'", _data(store, session, drawn, progress))
+    yield from _page("'none'", _data(store, session, progress))
 
 
-def _data(
-    store: Store, session: Session, drawn: Mapping[str, Any], progress: Progress
-) -> Iterator[str]:
+def _data(store: Store, session: Session, progress: Progress) -> Iterator[str]:
+    drawn, course, entries = whole(store, session)
     yield _block("chart", drawn)
     yield _block("rule", _rule())
-    nodes = list(standing(store, session.line, None).values())
-    known = {node.uid for node in nodes}
-    missing = [each["uid"] for each in drawn["nodes"] if each["uid"] not in known]
-    yield _block("nodes", pieces.nodes(store, session, [*nodes, *store.nodes(missing)]))
+    lines, uids = store.lineage(session.line), {entry.id: entry.uid for entry in entries}
+    nodes = [n for n in course.nodes.values() if n.line in lines or n.uid in course.spans]
+    yield _block("nodes", pieces.nodes(nodes, uids))
     done, names = 0, store.archive().aliases(None)
-    for number, part in enumerate(pieces.batches(store.entries(session.line))):
+    for number, part in enumerate(pieces.batches(entries)):
         yield _block(f"messages-{number}", pieces.versions(store, part, names))
         done += len(part)
         progress("messages", done, drawn["count"])

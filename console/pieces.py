@@ -34,13 +34,13 @@ def node(store: Store, session: Session, uid: str) -> dict[str, Any]:
     found = store.nodes([uid])
     if not found:
         raise ToolError(f"No summary is called '{uid[:80]}'.", "The page may be out of date.")
-    return nodes(store, session, found)[0]
-
-
-def nodes(store: Store, session: Session, found: Sequence[Node]) -> list[dict[str, Any]]:
-    """Summaries, with the other summaries and the messages that each is made of."""
-    wanted = [s.message for each in found for s in each.sources if s.message is not None]
+    wanted = [source.message for source in found[0].sources if source.message is not None]
     uids = {entry.id: entry.uid for entry in store.placed(session.line, wanted)}
+    return nodes(found, uids)[0]
+
+
+def nodes(found: Sequence[Node], uids: Mapping[int, str]) -> list[dict[str, Any]]:
+    """Summaries, with the other summaries and those of the messages in *uids* that each is made of."""
     return [
         {
             "uid": each.uid,
@@ -50,9 +50,9 @@ def nodes(store: Store, session: Session, found: Sequence[Node]) -> list[dict[st
             "degraded": each.degraded,
             "nodes": [source.node for source in each.sources if source.node],
             "messages": [
-                [uids[source.message], source.version]
-                for source in each.sources
-                if source.message in uids
+                [uids[number], version]
+                for number, version, _, _ in each.sources
+                if number is not None and number in uids
             ],
         }
         for each in found
@@ -80,7 +80,11 @@ def versions(
 
     *names*: the other names of these messages and of any others, where they were read for all of them.
     """
-    pairs = [(entry.id, version) for entry in entries for version in numbers_of(store, entry)]
+    pairs = [
+        (entry.id, version)
+        for entry in entries
+        for version in ((1,) if entry.version == 1 else numbers_of(store, entry))
+    ]
     found: dict[int, list[Message | None]] = defaultdict(list)
     for (number, _), message in zip(pairs, read_whole(store, pairs), strict=True):
         found[number].append(message)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ..dag.settings import Settings
 from ..dag.states import state_at
-from ..storage.canon import decode
+from ..storage.canon import decode, dumper
 from ..storage.protocol import Store
 from ..storage.records import Node, Session
 from ..tools.answers import ToolError
@@ -26,6 +26,8 @@ __all__ = ["add", "check", "gather", "run", "view", "words"]
 
 _MOST_TURNS: Final = 10_000_000
 _MOST_NAMES: Final = 12
+_BESIDE: Final = ("tool_calls", "tool_call_id")
+_as_json: Final = dumper(json.JSONEncoder(ensure_ascii=False))
 
 
 def gather(store: Store, session: Session, uid: str) -> dict[str, Any]:
@@ -149,11 +151,13 @@ def _of_summary(data: Mapping[str, Any]) -> list[str]:
 def words(row: Mapping[str, Any]) -> str:
     """The content as it is where it is a text, and what else the message holds as JSON."""
     content = row.get("content")
-    rest = {key: row[key] for key in ("tool_calls", "tool_call_id") if row.get(key)}
+    rest = {key: row[key] for key in _BESIDE if row.get(key)}
     if not isinstance(content, str):
         rest = {"content": content, **rest}
         content = ""
-    return "\n".join(filter(None, [content, json.dumps(rest, ensure_ascii=False) if rest else ""]))
+    if not rest:
+        return content
+    return "\n".join(filter(None, [content, _as_json(rest)]))
 
 
 def run(call: Call) -> Answer:

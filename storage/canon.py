@@ -24,6 +24,7 @@ __all__ = [
     "decode",
     "deep_text",
     "digest",
+    "dumper",
     "encode",
     "pack_text",
     "plain_text",
@@ -67,18 +68,20 @@ _ENCODER = json.JSONEncoder(
 )
 
 
-def _dumper() -> Callable[[Any], str]:
-    """The encoder's own C function, made once: ``JSONEncoder.encode`` makes one for every call."""
+def dumper(encoder: json.JSONEncoder) -> Callable[[Any], str]:
+    """``encoder.encode`` for what holds not itself, by a C function made once: it makes one for every call."""
     make = getattr(json.encoder, "c_make_encoder", None)
-    escape = getattr(json.encoder, "c_encode_basestring", None)
+    name = "c_encode_basestring_ascii" if encoder.ensure_ascii else "c_encode_basestring"
+    escape = getattr(json.encoder, name, None)
     if make is None or escape is None:
-        return _ENCODER.encode
-    flags = (True, False, True)  # sorted keys; no key skipped; NaN as Python writes it
-    dump = make(None, _unknown, escape, None, ":", ",", *flags)
+        return encoder.encode
+    between = (encoder.key_separator, encoder.item_separator)
+    flags = (encoder.sort_keys, encoder.skipkeys, encoder.allow_nan)
+    dump = make(None, encoder.default, escape, None, *between, *flags)
     return lambda value: "".join(dump(value, 0))
 
 
-_dump = _dumper()
+_dump = dumper(_ENCODER)
 _DECODER = json.JSONDecoder()
 _scan: Callable[[str, int], tuple[Any, int]] = vars(_DECODER)["scan_once"]
 
@@ -204,20 +207,22 @@ def digest(*parts: bytes, after: blake2b = _NOTHING) -> bytes:
 
     *after*: what :func:`begun` made of the parts in front of them.
     """
-    return begun(parts, after).digest()
+    made = after.copy()  # a third less than making one
+    made.update(_framed(parts))
+    return made.digest()
 
 
 def begun(parts: Sequence[bytes], after: blake2b = _NOTHING) -> blake2b:
     """The state of a :func:`digest` that begins with *parts*, for several that go on from there."""
-    if len(parts) == 1:  # nearly always
-        whole = len(parts[0]).to_bytes(8, "big") + parts[0]
-    else:
-        whole = b"".join(
-            [piece for part in parts for piece in (len(part).to_bytes(8, "big"), part)]
-        )
-    made = after.copy()  # a third less than making one
-    made.update(whole)
+    made = after.copy()
+    made.update(_framed(parts))
     return made
+
+
+def _framed(parts: Sequence[bytes]) -> bytes:
+    if len(parts) == 1:  # nearly always
+        return len(parts[0]).to_bytes(8, "big") + parts[0]
+    return b"".join([piece for part in parts for piece in (len(part).to_bytes(8, "big"), part)])
 
 
 def pack_text(text: str) -> bytes:
