@@ -65,7 +65,7 @@ class SqliteStore:
     def _index(self, sql: sqlite3.Connection, *, alone: bool) -> None:
         """Index what was appended, once a transaction: the index writes a segment each time."""
         if self._unindexed and (alone or len(self._unindexed) >= _INDEXED_AT_ONCE):
-            fts.add_messages(sql, self._unindexed)
+            fts.add_messages(sql, sorted(self._unindexed))
             self._unindexed.clear()
         if self._unindexed_nodes and alone:
             fts.add_nodes(sql, self._unindexed_nodes)
