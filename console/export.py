@@ -23,6 +23,8 @@ __all__ = ["FORMATS", "add", "pieces", "run"]
 
 FORMATS: Final = ("jsonl", "markdown", "state")
 _NAMED: Final = 10
+#: Characters that are written at a time.
+_AT_ONCE: Final = 1 << 16
 
 
 def run(call: Call) -> Answer:
@@ -69,8 +71,8 @@ def _write(text: Iterator[str], target: str) -> str:
     from ..storage.whole import new_file
 
     if not target:
-        for piece in text:
-            pour(piece)
+        for some in _by_size(text):
+            pour(some)
         return ""
     path = Path(target).expanduser().absolute()
     with (
@@ -80,6 +82,18 @@ def _write(text: Iterator[str], target: str) -> str:
     ):
         file.writelines(text)
     return str(path)
+
+
+def _by_size(text: Iterator[str]) -> Iterator[str]:
+    """Pieces together: each is handed to the system by itself, and there are 100,000."""
+    waiting, size = [], 0
+    for piece in text:
+        waiting.append(piece)
+        size += len(piece)
+        if size >= _AT_ONCE:
+            yield "".join(waiting)
+            waiting, size = [], 0
+    yield "".join(waiting)
 
 
 def _view(data: dict[str, Any]) -> str:

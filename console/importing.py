@@ -223,8 +223,8 @@ def _called(group: Group) -> str:
 
 def _outlook(store: Store, group: Group) -> dict[str, Any]:
     target = target_of(store, group, None)
-    known = store.known({name for uid, names in group.names.items() for name in (uid, *names)})
-    here = sum(any(n in known for n in (uid, *names)) for uid, names in group.names.items())
+    known = target.known.keys()
+    here = sum(not known.isdisjoint((uid, *names)) for uid, names in group.names.items())
     return {
         "session": _called(group),
         "as": ", ".join(each.name for each in target.sessions),

@@ -20,7 +20,7 @@ from ..dag.erase import Cleaner, cleaner
 from ..dag.messages import draft_of, is_minted, key_of
 from ..dag.nodes import asked_for, marks_of, uid_of
 from ..storage.archive import Placed
-from ..storage.canon import decode, digest, encode
+from ..storage.canon import digest, encode
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Draft, Node, Source
@@ -110,7 +110,7 @@ class _Run:
         target = target_of(self.store, group, self.lines.get(group.base or 0))
         self.lines[group.line] = target.line
         names = self._sessions(group, target)
-        new = set(group.names) - self.store.known(group.names).keys()
+        new = group.names.keys() - target.known.keys()
         shift = self.store.archive().shift([group.numbers[uid] for uid in new])
         place = _Place(target, shift, {entry.id for entry in target.stored.values()})
         for kind, batch in _batches(map(self._called, records)):
@@ -147,8 +147,7 @@ class _Run:
 
     def _messages(self, batch: Sequence[Sequence[Record]], place: _Place) -> None:
         """Each item of *batch* is a message in all its versions, or a place of one that is written."""
-        names = {name for first, *_ in batch for name in _names(first)}
-        known = self.store.known(names)
+        known = self._known(batch, place)
         rows: list[tuple[Placed, Draft | None]] = []
         for first, *_ in batch:
             placed = transfer.placed_from(first)
@@ -170,6 +169,12 @@ class _Run:
                 self._versions(number, records, place, new=number in fresh)
                 if number in fresh or not self.shareable:
                     self._rename(number, records[0], known, place, new=number in fresh)
+
+    def _known(self, batch: Sequence[Sequence[Record]], place: _Place) -> Mapping[str, int]:
+        """Our numbers of the messages of the batch that are here already, by each of their names."""
+        if self.clean.erase is None:
+            return place.target.known
+        return self.store.known({name for first, *_ in batch for name in _names(first)})
 
     def _number(self, first: Record, placed: Placed, known: Mapping[str, int]) -> int | None:
         """Our number of a message; None for a new one, 0 for a place of one that was left out."""
@@ -237,11 +242,11 @@ class _Run:
     def _draft(self, record: Record) -> Draft:
         """A message as it was, byte for byte, but for what this store was told to forget."""
         body = transfer.body_of(record)
-        row = decode(body)
+        row = transfer.message_of(record, body)
         if (clean := self.clean.row(row)) is not row:
             row, body = clean, encode(clean)
-        draft = draft_of(row, key=key_of(row), uid=record["uid"])
-        return draft._replace(body=body, digest=digest(body), time=float(record["time"]))
+        draft = draft_of(row, key=key_of(row), uid=record["uid"], body=body)
+        return draft._replace(time=float(record["time"]))
 
     # what stands over them
 

@@ -7,7 +7,6 @@ name, its place and its digests; nothing is kept of its words.
 from __future__ import annotations
 
 import codecs
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any, Final
 
 from ..dag.messages import host_uid
 from ..dag.nodes import asked_for, marks_of, uid_of
-from ..storage.canon import decode, digest
+from ..storage.canon import decode, digest, parsed
 from ..storage.records import Session
 from . import transfer
 from .fitting import Fitting
@@ -26,8 +25,8 @@ __all__ = ["BAD", "Bad", "Group", "Scan", "each_record", "scan"]
 BAD: Final = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading a record that is none may raise."""
 _SHORT: Final = 200
-#: ``json.loads`` looks at what it is given for as long as it takes to read a short line.
-_DECODER: Final = json.JSONDecoder()
+#: What may stand behind a record.
+_ENDS: Final = b" \t\r\n"
 #: Lines between two words on how far it is.
 _STRIDE: Final = 100
 
@@ -94,7 +93,7 @@ def each_record(path: Path) -> Iterator[tuple[int, dict[str, Any] | Bad]]:
             if not line.strip():
                 continue
             try:
-                record = _DECODER.decode(_text(line))
+                record = parsed(_text(line.rstrip(_ENDS)))
                 if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
                     raise TypeError("it is no record")
             except BAD as error:
@@ -285,10 +284,10 @@ def _stands(group: Group, record: Mapping[str, Any]) -> None:
     Raises:
         ValueError: it does not.
     """
-    if not any(each.name == record["session"] for each in group.sessions):
-        raise ValueError(
-            f"its session, {record['session']!r:.40}, is not that of what it stands in"
-        )
+    for each in group.sessions:
+        if each.name == record["session"]:
+            return
+    raise ValueError(f"its session, {record['session']!r:.40}, is not that of what it stands in")
 
 
 def _origin(value: Any) -> Any:

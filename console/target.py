@@ -22,6 +22,8 @@ class Target:
     """As they will be called, on their line."""
     stored: Mapping[int, Entry]
     """What stands on the line already, by order key."""
+    known: Mapping[str, int]
+    """Our numbers of the messages of the group that are in the store already, by each of their names."""
     beside: bool
     """Whether it is put beside a session of that name which went another way."""
 
@@ -39,7 +41,10 @@ def target_of(store: Store, group: Group, base: int | None) -> Target:
     Raises:
         LookupError: a thousand sessions of that name are in the way.
     """
-    numbers = _numbers(store, group)
+    known = store.known(
+        {name for uid in group.places.values() for name in (uid, *group.names.get(uid, ()))}
+    )
+    numbers = _numbers(group, known)
     for attempt in range(_MOST):
         names = [_name(each.name, attempt) for each in group.sessions]
         here = next((found for name in names if (found := store.session(name))), None)
@@ -48,16 +53,21 @@ def target_of(store: Store, group: Group, base: int | None) -> Target:
         if not _in_the_way(group, stored, numbers):
             pairs = zip(group.sessions, names, strict=True)
             sessions = tuple(replace(each, name=name, line=line) for each, name in pairs)
-            return Target(sessions, stored, attempt > 0)
+            return Target(sessions, stored, known, attempt > 0)
     raise LookupError(f"Too many sessions are called like {group.sessions[0].name!r}.")
 
 
-def _numbers(store: Store, group: Group) -> dict[str, int]:
+def _numbers(group: Group, known: Mapping[str, int]) -> dict[str, int]:
     """Our number of each message of the group that is known by any of its names."""
-    names = {uid: (uid, *group.names.get(uid, ())) for uid in group.places.values()}
-    known = store.known({name for each in names.values() for name in each})
-    found = {uid: next((known[n] for n in each if n in known), 0) for uid, each in names.items()}
-    return {uid: number for uid, number in found.items() if number}
+    if not known:
+        return {}
+    found = {}
+    for uid in group.places.values():
+        for name in (uid, *group.names.get(uid, ())):
+            if name in known:
+                found[uid] = known[name]
+                break
+    return found
 
 
 def _name(name: str, attempt: int) -> str:

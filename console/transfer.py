@@ -19,7 +19,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from ..storage.archive import Placed
-from ..storage.canon import decode, encode
+from ..storage.canon import decode, dumper, encode, is_flat, parsed
 from ..storage.records import Node, Pass, Session, Source
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "is_forgotten",
     "is_written_out",
     "items",
+    "message_of",
     "natural",
     "node_from",
     "node_record",
@@ -52,6 +53,7 @@ _YEAR_10000: Final = 253_402_300_800
 _MOST: Final = 1 << 62
 _MOST_TURNS: Final = 1 << 31
 _BYTES: Final = "body_base64"
+_as_json: Final = dumper(json.JSONEncoder(allow_nan=False))
 _PAIR: Final = 2
 _DIGEST: Final = re.compile(r"[0-9a-f]{32}\Z")
 _COUNTED: Final = (
@@ -61,15 +63,14 @@ _COUNTED: Final = (
 
 def as_line(record: Mapping[str, Any]) -> str:
     """One line of the file, with its end."""
-    return json.dumps(record, allow_nan=False) + "\n"
+    return _as_json(record) + "\n"
 
 
 def with_body(record: dict[str, Any], body: bytes) -> dict[str, Any]:
     """*record* with the message of these bytes in it."""
     try:
         message = decode(body)
-        again = json.loads(json.dumps(message, allow_nan=False))
-        faithful = encode(again) == body
+        faithful = encode(parsed(_as_json(message))) == body
     except (ValueError, RecursionError):
         message, faithful = None, False
     record["message"] = message
@@ -91,6 +92,12 @@ def body_of(record: Mapping[str, Any]) -> bytes:
         return base64.b64decode(str(data).encode("ascii"), validate=True)
     except (binascii.Error, UnicodeError) as error:
         raise ValueError("its bytes are no base64") from error
+
+
+def message_of(record: Mapping[str, Any], body: bytes) -> Any:
+    """The message of *record*, of which these are the bytes, as a store gives it."""
+    message = record["message"]
+    return message if is_written_out(record) and is_flat(message) else decode(body)
 
 
 def is_written_out(record: Mapping[str, Any]) -> bool:
@@ -260,7 +267,7 @@ def natural(value: Any) -> int:
     Raises:
         ValueError: it is none.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MOST:
+    if type(value) is not int or not 0 <= value < _MOST:  # a truth is an instance of int
         raise ValueError(f"{value!r:.40} is not a number from 0 on")
     return value
 

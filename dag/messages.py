@@ -274,12 +274,20 @@ def same_words(one: bytes, other: bytes) -> bool:
     return one[:KEY_BYTES] == other[:KEY_BYTES]
 
 
-def draft_of(row: Row, *, key: bytes, uid: str | None = None, time: float | None = None) -> Draft:
-    """*row* as the store takes it, under the host's uid or a new one of ours."""
+def draft_of(
+    row: Row,
+    *,
+    key: bytes,
+    uid: str | None = None,
+    time: float | None = None,
+    body: bytes | None = None,
+) -> Draft:
+    """*row* as the store takes it, under the host's uid or a new one of ours; *body*: its bytes if they are known."""
     uid = uid or host_uid(row) or mint_uid()
     if not BOOKKEEPING.isdisjoint(row):
         row = {name: value for name, value in row.items() if name not in BOOKKEEPING}
-    body = canon.encode(row)
+    if body is None:
+        body = canon.encode(row)
     text = searchable(row)
     when = _time_of(row.get("timestamp")) or (clock.time() if time is None else time)
     tools = tool_names(row)

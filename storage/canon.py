@@ -26,7 +26,9 @@ __all__ = [
     "digest",
     "dumper",
     "encode",
+    "is_flat",
     "pack_text",
+    "parsed",
     "plain_text",
     "spelt",
     "unpack_text",
@@ -90,7 +92,7 @@ def encode(value: Any) -> bytes:
     """Return *value* as canonical JSON; never raises."""
     try:
         text = _dump(value)
-        if len(text) > 2 * DEEPEST and not _is_flat(value) and _opened(text) and _is_deep(value):
+        if len(text) > 2 * DEEPEST and not is_flat(value) and _opened(text) and _is_deep(value):
             text = _written(value, DEEPEST)
     except Exception:  # noqa: BLE001 - a key, a loop, a number, a depth that the encoder does not take
         text = _written(value, DEEPEST)
@@ -101,7 +103,7 @@ FLAT = frozenset({str, int, float, bool, type(None)})
 """Types of what a message mostly consists of, and nothing is in."""
 
 
-def _is_flat(value: Any) -> bool:
+def is_flat(value: Any) -> bool:
     """Whether it is an object without another one inside, as most messages are."""
     return type(value) is dict and FLAT.issuperset(map(type, value.values()))
 
@@ -190,12 +192,19 @@ def decode(body: bytes) -> Any:
     Raises:
         ValueError: *body* is no JSON.
     """
-    text = body.decode("utf-8", "surrogatepass")
+    return parsed(body.decode("utf-8", "surrogatepass"))
+
+
+def parsed(text: str) -> Any:
+    """``json.loads(text)``, which looks for blanks around it for longer than it takes to read a short one.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
     try:
         value, end = _scan(text, 0)
     except StopIteration:
         end = -1
-    # The decoder looks for blanks around it besides, which takes longer than to read it.
     return value if end == len(text) else _DECODER.decode(text)
 
 

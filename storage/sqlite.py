@@ -30,6 +30,7 @@ __all__ = ["SqliteStore"]
 
 #: Messages whose texts wait for the end of their transaction at the most.
 _INDEXED_AT_ONCE = 20_000
+Texts = Sequence[tuple[int, str]]
 _INSERT_ALIAS = "INSERT OR IGNORE INTO aliases SELECT ?1, ?2, lcm_seal(?1, ?2)"
 
 
@@ -49,7 +50,7 @@ class SqliteStore:
             with self._connection.writing() as sql:
                 try:
                     yield
-                    self._index(sql, alone=self._connection.depth == 1)
+                    self._index(sql)
                 except BaseException:
                     self._unindexed.clear()
                     self._unindexed_nodes.clear()
@@ -62,8 +63,10 @@ class SqliteStore:
                     fts.mark(sql, error)
             raise
 
-    def _index(self, sql: sqlite3.Connection, *, alone: bool) -> None:
+    def _index(self, sql: sqlite3.Connection, texts: Texts = (), *, now: bool = False) -> None:
         """Index what was appended, once a transaction: the index writes a segment each time."""
+        self._unindexed += texts
+        alone = now or self._connection.depth == 1
         if self._unindexed and (alone or len(self._unindexed) >= _INDEXED_AT_ONCE):
             fts.add_messages(sql, sorted(self._unindexed))
             self._unindexed.clear()
@@ -78,7 +81,7 @@ class SqliteStore:
         return self._connection.stale()
 
     def archive(self) -> SqliteArchive:
-        return SqliteArchive(self._connection)
+        return SqliteArchive(self._connection, self._index)
 
     # sessions and lines
 
@@ -111,8 +114,7 @@ class SqliteStore:
     ) -> list[Entry]:
         with self._connection.writing() as sql:
             entries, texts = log_tables.append(sql, line, drafts, after)
-            self._unindexed += texts
-            self._index(sql, alone=self._connection.depth == 1)
+            self._index(sql, texts)
             return entries
 
     def link(self, line: int, messages: Sequence[tuple[int, int]]) -> list[Entry]:
@@ -134,7 +136,7 @@ class SqliteStore:
 
     def revise(self, line: int, message: int, draft: Draft) -> None:
         with self._connection.writing() as sql:
-            self._index(sql, alone=True)  # what is taken out of the index must be in it
+            self._index(sql, now=True)  # what is taken out of the index must be in it
             log_tables.revise(sql, message, draft)
             log_tables.touch(sql, line)
 
@@ -257,7 +259,7 @@ class SqliteStore:
         with self._connection.writing() as sql:
             if graph_tables.put(sql, node):
                 self._unindexed_nodes.append(node)
-                self._index(sql, alone=self._connection.depth == 1)
+                self._index(sql)
 
     def nodes(self, uids: Sequence[str]) -> list[Node]:
         with self._connection.reading() as sql:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from . import fts, log_tables, session_tables
+from . import log_tables, session_tables
 from .archive import LineTotals, Placed
 from .connection import Connection
 from .reading import snapshot
@@ -23,8 +23,12 @@ _MARK = "UPDATE entries SET withdrawn = ?1, seal = lcm_seal(line, seq, message, 
 class SqliteArchive:
     """A :class:`storage.archive.Archive` of one file."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(
+        self,
+        connection: Connection,
+        index: Callable[[sqlite3.Connection, Sequence[tuple[int, str]]], None],
+    ) -> None:
+        self._connection, self._index = connection, index
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -82,7 +86,7 @@ class SqliteArchive:
                 [(draft, placed.turn) for placed, draft in new],
                 [(placed.number, placed.seq) for placed, _ in new],
             )
-            fts.add_messages(sql, texts)
+            self._index(sql, texts)
             marked = [(placed.state, line, placed.seq) for placed, _ in rows if placed.state]
             sql.executemany(_MARK, marked)
 
