@@ -172,7 +172,9 @@ def _show(found: Answer, *, as_data: bool) -> None:
         screen.put(found.warning, sys.stderr)
     aside = sys.stderr if found.to_stderr else None
     if as_data:
-        screen.put(f"{screen.to_data(found.data)}\n", aside)
+        for piece in screen.data_pieces(found.data):
+            screen.put(piece, aside)
+        screen.put("\n", aside)
         return
     if found.text:
         to = aside or sys.stdout

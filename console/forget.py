@@ -106,7 +106,8 @@ def _text(call: Call, text: str) -> Answer:
     store = call.open()
     if len(text.strip()) < LEAST_CHARACTERS:
         raise LookupError(f"The string must have {LEAST_CHARACTERS} characters at least.")
-    data = _of_text(plan_text(store, text, call.progress))
+    plan = plan_text(store, text, call.progress, agreed=bool(call.options.get("yes")))
+    data = _of_text(plan)
     if not data["versions"] and not data["nodes"] and not data["uids"]:
         data |= {"done": False, "note": _STAYS if data["left"] else _NOWHERE}
         return Answer(data, not data["left"], text=_view(data), prose=True)

@@ -16,6 +16,7 @@ import textwrap
 import time as clock
 from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from .branches import Branches
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "clean",
+    "data_pieces",
     "flat",
     "folded",
     "grid",
@@ -50,6 +52,10 @@ _LINES: Final = 25
 #: Seconds of silence before progress is shown.
 _QUIET_SECONDS: Final = 1.0
 _SIGN_OF_LIFE_SECONDS: Final = 5.0
+
+_AS_DATA: Final = json.JSONEncoder(indent=2, default=repr)
+#: Parts of JSON (a text, a bracket) that are put on the screen at a time.
+_SIGNS: Final = 20_000
 
 _HARMFUL: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -84,7 +90,14 @@ def many(count: int, noun: str) -> str:
 
 def to_data(value: Any) -> str:
     """*value* as JSON in plain ASCII, which every terminal and pipe takes."""
-    return json.dumps(value, indent=2, default=repr)
+    return "".join(_AS_DATA.iterencode(value))
+
+
+def data_pieces(value: Any) -> Iterator[str]:
+    """The same piece by piece, for a reader that need not wait for the last."""
+    signs = _AS_DATA.iterencode(value)
+    while some := list(islice(signs, _SIGNS)):
+        yield "".join(some)
 
 
 def width_of(file: IO[str]) -> int:

@@ -114,18 +114,22 @@ def forget_session(store: Store, session: Session, time: float) -> SessionPlan:
 # a string
 
 
-def plan_text(store: Store, text: str, progress: Progress | None = None) -> TextPlan:
-    """Where *text* stands, in any of its forms."""
+def plan_text(
+    store: Store, text: str, progress: Progress | None = None, *, agreed: bool = False
+) -> TextPlan:
+    """Where *text* stands, in any of its forms; *agreed*: what will go is not looked for byte by byte before."""
     cleaner, forms = Cleaner(erase=eraser(stones_of(text, 0.0))), forms_of(text)
     found = [each._replace(body=b"") for each in _messages(store, cleaner, forms, progress)]
     nodes, told = _nodes(store, cleaner, forms, found)
+    uids = tuple(uid for _, uid in _uids(store, cleaner, forms))
+    goes = bool(found or nodes or uids)
     return TextPlan(
         tuple(found),
         tuple(node.uid for node in nodes),
         _names(store, forms),
-        tuple(uid for _, uid in _uids(store, cleaner, forms)),
+        uids,
         told,
-        _standing(store, forms),
+        {} if agreed and goes else _standing(store, forms),
     )
 
 
