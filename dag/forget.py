@@ -212,7 +212,9 @@ def forget_text(store: Store, text: str, time: float, progress: Progress | None 
             _overwrite_node(store, node, time)
         for number, uid in uids:
             tools.rename(number, uid, cleaner.name(uid))
-        tools.sweep()
+        total = store.totals()
+        texts = total.messages + total.versions
+        tools.sweep(lambda done: progress("texts indexed", done, texts) if progress else None)
     left = _standing(store, forms)  # nobody waits for it
     return TextPlan(
         tuple(each._replace(body=b"") for each in messages),

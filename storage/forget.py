@@ -8,7 +8,7 @@ one kind says of what was never there that it must not come: of a session that l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -96,8 +96,11 @@ class Eraser(Protocol):
         Looked for in every value as it is kept, so that whoever took something out can prove it.
         """
 
-    def sweep(self) -> None:
-        """Drop payloads that no message needs, make the search index anew, and say that all lines changed."""
+    def sweep(self, told: Callable[[int], None] | None = None) -> None:
+        """Drop payloads that no message needs, make the search index anew, and say that all lines changed.
+
+        *told* is called with how many texts are in the index.
+        """
 
     def scrub(self) -> bool:
         """Leave nothing of what was deleted in free pages or in the log of writes; not in a transaction.

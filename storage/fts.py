@@ -14,7 +14,7 @@ import logging
 import re
 import sqlite3
 import time as clock
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from .canon import decode
@@ -253,8 +253,11 @@ def _spread(sql: sqlite3.Connection, table: str, which: str) -> list[int]:
     return sorted({row[0] for row in rows if row})
 
 
-def rebuild(sql: sqlite3.Connection, path: str) -> int:
-    """Make both indexes again from what is stored, in the caller's transaction; returns the number of rows."""
+def rebuild(sql: sqlite3.Connection, path: str, told: Callable[[int], None] | None = None) -> int:
+    """Make both indexes again from what is stored, in the caller's transaction; returns the number of rows.
+
+    *told* is called with the number of texts that are in already.
+    """
     from . import graph_tables
 
     for name, statement in INDEXES.items():
@@ -265,13 +268,15 @@ def rebuild(sql: sqlite3.Connection, path: str) -> int:
     for some in _all_texts(sql, path):
         add_messages(sql, some)
         rows += len(some)
+        if told is not None:
+            told(rows)
     uids = sql.execute("SELECT uid FROM nodes WHERE kind NOT IN ('frame', 'state')").fetchall()
     add_nodes(sql, graph_tables.by_uid(sql, [unpack_uid(uid) for (uid,) in uids]))
     return rows + len(uids)
 
 
 def _all_texts(sql: sqlite3.Connection, path: str) -> Iterator[list[tuple[int, str]]]:
-    """What the index of messages holds, as (its row, text), in ascending order but for the start of earlier versions.
+    """What the index of messages holds, as (its row, text), in ascending order; earlier versions come last.
 
     For the index writes what it has gathered as soon as a row comes before the last one: four times the work.
     """

@@ -7,7 +7,7 @@ A part of :class:`storage.memory.MemoryStore` in a file of its own, so it uses w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .errors import StoreForgotten
@@ -130,7 +130,7 @@ class MemoryEraser:
                 found[what] = count
         return found
 
-    def sweep(self) -> None:
+    def sweep(self, told: Callable[[int], None] | None = None) -> None:
         for line in self._store._lines.values():
             line.revision += 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from . import fts, graph_tables, log_tables, suspects
 from .connection import Connection
@@ -180,7 +180,7 @@ class SqliteEraser:
         with self._connection.reading() as sql:
             return suspects.holding(sql, needles)
 
-    def sweep(self) -> None:
+    def sweep(self, told: Callable[[int], None] | None = None) -> None:
         with self._erasing() as sql:
             used = {
                 bytes.fromhex(digest)
@@ -192,7 +192,7 @@ class SqliteEraser:
             sql.executemany(
                 "DELETE FROM payloads WHERE digest = ?", [row for row in kept if row[0] not in used]
             )
-            fts.rebuild(sql, str(self._connection.path))
+            fts.rebuild(sql, str(self._connection.path), told)
             sql.execute("UPDATE lines SET revision = revision + 1")
 
     def scrub(self) -> bool:
