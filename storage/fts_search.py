@@ -95,8 +95,9 @@ def _terms(sql: sqlite3.Connection, asked: dict[str, bool], scope: Scope) -> lis
     stems = _stems(sql, list(asked))
     found: dict[str, Found] = {}
     for text, spreads in asked.items():
-        holders = _holders(sql, text, scope, _FREQUENT if spreads else _FREQUENT_PHRASE)
-        found[stems[text] or text] = Found(text, stems[text], spreads, holders)
+        among = _holders(sql, text, scope, _FREQUENT if spreads else _FREQUENT_PHRASE)
+        holders = _own(sql, text, scope, among)
+        found[stems[text] or text] = Found(text, stems[text], spreads, holders, among)
     return sorted(found.values(), key=lambda term: term.holders)
 
 
@@ -112,6 +113,15 @@ def _holders(sql: sqlite3.Connection, text: str, scope: Scope, frequent: int) ->
     firsts = range(low, low + step * _SAMPLES, step)
     some = sum(_counted(sql, text, first, first + _SAMPLE - 1) for first in firsts)
     return some * step // _SAMPLE
+
+
+def _own(sql: sqlite3.Connection, text: str, scope: Scope, among: int) -> int:
+    """How many of those that hold a term are the scope's; of very many about as large a part as of all messages."""
+    if scope.members is None or not among:
+        return among
+    if among > _MOST:
+        return among * scope.messages // (scope.high - scope.low + 1)
+    return len(scope.members.intersection(listed(sql, NUMBERS, [text, scope.low, scope.high])))
 
 
 def _counted(sql: sqlite3.Connection, text: str, low: int, high: int) -> int:
@@ -144,12 +154,12 @@ def _numbers(sql: sqlite3.Connection, terms: Sequence[Found], scope: Scope) -> N
     numbers: dict[Found, list[int]] = {}
     for term in terms:
         numbers[term] = []
-        if term.holders and term.holders <= left:
+        if term.holders and term.among <= left:
             numbers[term] = _all_numbers(sql, term, scope)
         elif term.holders and left == _MOST:  # no rarer one: the newest
             newest = f"{NUMBERS} ORDER BY rowid DESC LIMIT {left}"
             numbers[term] = sorted(listed(sql, newest, [term.text, scope.low, scope.high]))
-        left -= min(term.holders, left)
+        left -= min(term.among, left)
     return numbers if scope.members is None else _among(numbers, scope.members)
 
 

@@ -44,6 +44,8 @@ class Found(NamedTuple):
     spreads: bool
     holders: int
     """Messages of the scope that hold it."""
+    among: int
+    """Messages that hold it among all whose numbers the scope spans, which are read to know which."""
 
 
 Numbers = Mapping[Found, Sequence[int]]

@@ -50,6 +50,17 @@ def test_frequent_terms_are_counted_in_samples(sql, asked, spreads, expected, ab
     assert term.holders == pytest.approx(expected, rel=about)
 
 
+@pytest.mark.parametrize(("asked", "expected", "about"), [("seldom", 11, 0), ("often", 5_000, 0.1)])
+def test_who_holds_a_term_is_counted_among_the_own(sql, asked, expected, about):
+    """Others' messages in between make no word of a conversation more common; of very many a part is taken."""
+    members = frozenset(range(18_000, MANY + 1, 18_000)) | frozenset(range(19, MANY + 1, 20))
+    scope = Scope(1, MANY, len(members), members)
+    (term,) = fts_search._terms(sql, {f'"{asked}"': True}, scope)
+    numbers = fts_search._numbers(sql, [term], scope)
+    assert term.holders == pytest.approx(expected, rel=about)
+    assert set(numbers[term]) <= members
+
+
 def test_numbers_come_as_one_text(sql):
     """All of them, and none where there are none."""
     query = "SELECT rowid AS number FROM message_index WHERE message_index MATCH ?"
@@ -63,7 +74,7 @@ def test_places_that_cannot_be_among_the_best_change_nothing(seed):
     dice = random.Random(seed)
     sizes = sorted(dice.choice((3, 40, 500, 3_000, 20_000)) for _ in range(dice.randint(1, 7)))
     numbers = {
-        Found(str(at), "", True, size): sorted(dice.choices(range(1, MANY + 1), k=size))
+        Found(str(at), "", True, size, size): sorted(dice.choices(range(1, MANY + 1), k=size))
         for at, size in enumerate(sizes)
     }
     scope = Scope(1, MANY, MANY, None)
