@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..storage.canon import FLAT, decode, encode
@@ -30,6 +29,7 @@ from .erase import Cleaner, eraser
 from .identity import STUB
 from .messages import Row, is_system
 from .redact import Redact
+from .retyped import Retyped
 from .shown import Listing
 
 __all__ = ["Also", "Binding", "Bound", "IngestReport", "Ledger"]
@@ -75,6 +75,7 @@ class Ledger:
         self._revision = -1
         """Revision of the line that the last list was bound to."""
         self._listing = Listing()
+        self._retyped = Retyped()
 
     def ingest(self, rows: Sequence[Any], also: Also | None = None) -> IngestReport:
         """Store what is new in *rows*; *also* is written with it, if there is anything.
@@ -86,7 +87,7 @@ class Ledger:
             if not rows:
                 self._forget(0)
                 return IngestReport()
-            start = _same_until(self._seen, rows)
+            start = _same_until(self._seen, rows, self._retyped)
             if start == len(rows) == len(self._seen) and self._is_current():
                 return IngestReport(known=self._known)
             try:
@@ -171,7 +172,7 @@ class Ledger:
         self._memo.end = run.end
         self._known = messages
         self._revision = revision
-        return replace(report, known=report.known + known)
+        return IngestReport(report.new, report.known + known, report.revised, report.withdrawn)
 
     def _inherited(self) -> bool:
         """Whether the session that this one was rotated from had uids at last: its host is the same."""
@@ -240,6 +241,7 @@ class Ledger:
             memo.lifted = (-1, ())
         memo.named = memo.named and start > 0
         self._listing.cut(start)
+        self._retyped.cut(start)
         del self._seen[start:], memo.bound[start:], memo.ends[start:]
 
 
@@ -304,16 +306,12 @@ def _deep_copy(value: Any) -> Any:
 
 
 _BLOCK = 256
-_TYPED = 64
-"""Rows at the end of what is equal of which the types of numbers are looked at: as many as cost next to nothing."""
 
 
-def _same_until(seen: Sequence[Any], rows: Sequence[Any]) -> int:
+def _same_until(seen: Sequence[Any], rows: Sequence[Any], retyped: Retyped) -> int:
     """How many rows at the start are what was seen; far from the end ``1``, ``1.0`` and ``True`` are one."""
     try:
-        count = _equal_until(seen, rows)
-        last = range(max(0, count - _TYPED), count)
-        return next((n for n in last if _is_retyped(seen[n], rows[n])), count)
+        return retyped.first(seen, rows, _equal_until(seen, rows))
     except Exception:  # noqa: BLE001 - a row that cannot be compared: look at all of them again
         return 0
 
@@ -338,22 +336,3 @@ def _grew(seen: list[Any], rows: list[Any]) -> bool:
         return seen == rows
     finally:
         del seen[before:]
-
-
-def _is_retyped(one: Any, other: Any) -> bool:
-    """Whether two equal rows are not the same to the letter, in the fields that make a version."""
-    if not isinstance(one, dict):
-        return False
-    content, calls = one.get("content"), one.get("tool_calls")  # text and nothing, mostly
-    return not (
-        content is None or isinstance(content, str) or _same_numbers(content, other["content"])
-    ) or not (calls is None or isinstance(calls, str) or _same_numbers(calls, other["tool_calls"]))
-
-
-def _same_numbers(one: Any, other: Any) -> bool:
-    """Whether two values that are equal are so to the letter: ``1`` is no ``True``."""
-    if isinstance(one, dict):
-        return all(_same_numbers(item, other[key]) for key, item in one.items())
-    if isinstance(one, list):
-        return all(map(_same_numbers, one, other))
-    return type(one) is type(other) or not isinstance(one, int | float)

@@ -50,6 +50,7 @@ _inherited: Final[set[tuple[int, int]]] = set()
 _held: Final[list[Handle]] = []
 """Those whose mutexes this process holds while it forks."""
 _forking = threading.RLock()
+
 _checking = mutex()
 
 
@@ -102,9 +103,10 @@ class Handle:
         if self._log is None:
             return False
         try:
-            if self.identity != files.identity(self.path):  # another file by now, which has its own
+            if self._log == files.identity(f"{self.path}-wal"):
                 return False
-            return self._log != files.identity(f"{self.path}-wal")
+            # The log of another file, if that is there by now, is its own.
+            return self.identity == files.identity(self.path)
         except FileNotFoundError:
             return self.path.exists()
         except OSError:
