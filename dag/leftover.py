@@ -116,7 +116,9 @@ class Leftover:
         if alone and self.closed and not self._withdrawn:
             return free[:1]  # one for one between known rows: an edit, however different
         by_id = bool(row.get("tool_call_id") or calls_of(row))
-        return free[:1] if (anchored or not by_id) and self._alike(row, free) else ()
+        if not (anchored or not by_id) or not self._alike(row, free):
+            return ()
+        return () if self._is_said_anew(row, free[0]) else free[:1]
 
     def far(self, probe: Probe, free: Sequence[int], start: int) -> Sequence[int]:
         """The same for those of *free* from place *start* on: only what cannot be chance, one read at a time."""
@@ -174,6 +176,17 @@ class Leftover:
             is_less(old, row) or likeness(old, row) >= enough
             for old in self._versions(free[0], free)
         )
+
+    def _is_said_anew(self, row: Row, last: int) -> bool:
+        """Whether it says what a fold under another uid said: a host names a fold by its first message alone."""
+        for first in range(last - 1, max(last - LOOK_AHEAD, -1), -1):
+            if first in self._taken:
+                break
+            if not self._uids.allow(row, self._stored[first]):
+                run = self.free(first, min(first + LOOK_AHEAD, len(self._stored)))
+                if run[:1] == [first] and last in self.fold(row, run):
+                    return True
+        return False
 
     def fold_of(self, probe: Probe, free: Sequence[int]) -> Sequence[int]:
         """The same for a row whose uid may say that it is another message."""

@@ -21,6 +21,23 @@ def test_an_answer_that_was_taken_back_is_said_again_in_the_place_of_another(led
     assert [rows[0], said("Done.")] == stored(ledger)
 
 
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+@pytest.mark.parametrize("flag", [{}, {"_todo_snapshot_synthetic": True}], ids=["said", "todo"])
+def test_what_a_fold_said_is_said_anew(ledger, flag, warm):
+    """Two rows were folded, the host began to give uids, and a retry says the one text again under another uid."""
+    first, second = user("the first of two rows", **flag), user("the second of them " * 4)
+    ledger.ingest([first])
+    ledger.ingest([first, second])
+    fold = {**first, "content": f"{first['content']}\n\n{second['content']}"}
+    ledger.ingest([fold])
+    ledger.ingest([{**fold, "message_uid": "a" * 32}])
+    retried = [user(fold["content"], message_uid="b" * 32), said("done", message_uid="c" * 32)]
+    for _ in range(2):
+        (ledger if warm else again(ledger)).ingest(retried)
+        assert [fold["content"], "done"] == [row["content"] for row in stored(ledger)]
+        assert 4 == len(stored(ledger, withdrawn=True))
+
+
 def test_an_answer_that_comes_back_with_its_question_is_the_same(ledger):
     """The undo is undone, in a list that leaves out the calls of the turn before."""
     rows = [*long_turn(2), said("an answer"), user("another question"), said("Done.")]
