@@ -22,6 +22,7 @@ from .search import search
 from .size import size
 from .speed import ingest, turns
 from .start import start
+from .steady import steady
 from .verification import verify
 from .work import ROWS_PER_BLOCK
 from .year import main as year
@@ -31,6 +32,7 @@ _SIZES = {
     "ingest": (1_000, 10_000, 50_000),
     "turn": (1_000, 10_000),
     "compress": (1_000, 10_000),
+    "steady": (10_000, 50_000),
     "memory": (10_000, 50_000),
     "verify": (10_000, 100_000),
     "search": (10_000, 100_000),
@@ -69,6 +71,7 @@ def _measure(group: str, folder: Path, asked: argparse.Namespace) -> list[Figure
     measures: dict[str, Callable[[Path, Sequence[int], int], list[Figure]]] = {
         "ingest": ingest,
         "compress": compress,
+        "steady": steady,
         "memory": memory,
         "verify": verify,
         "search": search,

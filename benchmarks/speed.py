@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from .clock import Figure, Race, Taken, alternate, timed, typical
@@ -22,6 +23,7 @@ _LIVE_TAIL = 46_000
 _GROWTH = 1_000
 """Rows between two compactions while a session grows old."""
 _MOST_MS, _MOST_RATIO, _BULK_RATIO = 1.0, 4.0, 0.5
+_MOST_TOOL_MS = 2.0
 
 
 def ingest(folder: Path, sizes: Sequence[int], runs: int) -> list[Figure]:
@@ -106,6 +108,7 @@ def turns(folder: Path, sizes: Sequence[int], stored: int, runs: int) -> list[Fi
         talk = _fresh(folder / f"turn-{size}", size)
         figures.append(_figure(f"+2, list of {size:,}", talk, runs, _TURNS))
     size = sizes[-1]
+    figures.append(_before_a_tool(folder / f"tool-{size}", size, runs))
     talk = _among_others(folder / "turn-others", size, stored)
     figures.append(
         _figure(f"+2, list of {size:,}, {stored:,} of other sessions", talk, runs, _TURNS)
@@ -127,6 +130,30 @@ def _figure(name: str, talk: _Talk, runs: int, count: int) -> Figure:
         reach=f"{_MOST_MS:g} ms, or a ratio of {_MOST_RATIO:g}",
         reached=mine * 1e3 <= _MOST_MS or mine <= _MOST_RATIO * least,
         detail=detail | race.detail,
+    )  # fmt: skip
+
+
+def _before_a_tool(path: Path, size: int, runs: int) -> Figure:
+    """A tool call that has nothing to look for: what any costs, for the list that comes with it is looked at first."""
+    talk = _fresh(path, size)
+    call = {"target": "ffffffff"}  # nothing has this uid
+    taken = [
+        typical(
+            [
+                timed(
+                    lambda: talk.engine.handle_tool_call("lcm_describe", call, messages=talk.live)
+                )
+                for _ in range(_TURNS)
+            ]
+        )
+        for _ in range(runs + 1)
+    ][1:]
+    talk.measure(1, 1)  # closes both, when all is counted
+    mine = median(each.wall for each in taken) * 1e3
+    return Figure(
+        "turn", f"a tool call without its search, list of {size:,}", mine, None, "ms",
+        reach=f"under {_MOST_TOOL_MS:g} ms", reached=mine < _MOST_TOOL_MS,
+        detail={"ours": [[each.wall, each.cpu] for each in taken]},
     )  # fmt: skip
 
 

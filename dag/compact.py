@@ -151,20 +151,20 @@ class _Work:
         systems = [each.row for each in live[: cut.keep_from] if each.bound.kind == "system"]
         systems += kept[:lead]
         kept = kept[lead:]
+        after = sum(map(size_of, systems)) + sum(map(size_of, kept))
         if not top:
             result, frame = [*systems, *kept], None
         else:
-            fixed = sum(map(size_of, systems)) + sum(map(size_of, kept))
-            room = replace(budget, target=choice.target).for_summary(fixed)
+            room = replace(budget, target=choice.target).for_summary(after)
             frame, text = self._frame(top, choice.plan.lifted, room)
             ours: list[Any] = [summary_row(frame, text, stamp=self.request.stamp)]
             if kept and kept[0].get("role") == "user":
                 ours.append(filler_row())
+            after += sum(map(size_of, ours))
             result = [*systems, *ours, *kept]
         shown = self.scene.frame
         if not cut.stubs and (frame is None or (shown and frame.uid == shown.uid)):
             return unchanged
-        after = sum(map(size_of, result))
         if after >= before:
             return replace(unchanged, reason="the result would not be smaller")
         if broken := new_faults(rows, result):

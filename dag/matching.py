@@ -216,15 +216,12 @@ def _drop_weak_end(
     "Done." after a new request is not the "Done." that was withdrawn with the
     old one; bound to it, it would make the new request an edit of the old.
     """
-    end = len(probes)
-    while True:
-        while end and not result.found[end - 1]:
-            end -= 1
-        start = end
-        while start and result.found[start - 1]:
-            start -= 1
-        if not start or start == end or _is_strong(probes, start, end, result):
-            return
+    start, end = _last_run(result.found, len(probes))
+    if not start or _is_strong(probes, start, end, result):
+        return
+    if _is_strong(probes, start, _alike_until(stored, probes, leftover, end, result), result):
+        return
+    while start and not _is_strong(probes, start, end, result):
         row = start
         while row and not result.found[row - 1]:
             row -= 1
@@ -239,7 +236,31 @@ def _drop_weak_end(
             return
         for n in range(start, end):
             result.unbind(n)
-        end = start
+        start, end = _last_run(result.found, start)
+
+
+def _last_run(found: Sequence[Sequence[int]], end: int) -> tuple[int, int]:
+    """From which to which of the rows in front of *end* the last ones are that are bound."""
+    while end and not found[end - 1]:
+        end -= 1
+    start = end
+    while start and found[start - 1]:
+        start -= 1
+    return start, end
+
+
+def _alike_until(
+    stored: Sequence[Entry], probes: Sequence[Probe], leftover: Leftover, end: int, result: Match
+) -> int:
+    """Behind which row from *end* on the rows are the stored ones that follow, stripped or flattened."""
+    place = result.found[end - 1][-1] + 1
+    while end < len(probes) and place < len(stored):
+        near = leftover.free(place, min(place + LOOK_AHEAD, len(stored)))
+        run = leftover.run(probes[end], near) if near[:1] == [place] else ()
+        if not run:
+            break
+        end, place = end + 1, run[-1] + 1
+    return end
 
 
 def _drop_end_taken_back(

@@ -30,12 +30,18 @@ def partners(rows: Sequence[Any]) -> dict[int, int]:
         if not isinstance(row, dict) and is_system(row):
             continue
         if row.get("role") == "tool":
-            waiting = open_calls.get(plain_text(row.get("tool_call_id"))) if open_calls else None
+            name = row.get("tool_call_id")
+            waiting = open_calls.get(name if type(name) is str else plain_text(name))
             if waiting:
                 found[index] = waiting.pop()
         elif row.get("tool_calls"):
             for call in calls_of(row):
-                open_calls.setdefault(plain_text(call.get("id")), []).append(index)
+                name = call.get("id")
+                name = name if type(name) is str else plain_text(name)
+                if name in open_calls:
+                    open_calls[name].append(index)
+                else:
+                    open_calls[name] = [index]
     return found
 
 

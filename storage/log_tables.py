@@ -39,6 +39,7 @@ __all__ = [
     "revise",
     "stow",
     "touch",
+    "withdrawn",
     "write",
 ]
 
@@ -184,6 +185,19 @@ def entries(
     rows = sql.execute(f"{columns}{where} ORDER BY {order}", [*values, *extra])
     new = tuple.__new__
     return [new(Entry, row) for row in rows]  # half the time of Entry._make
+
+
+def withdrawn(sql: sqlite3.Connection, line: int, last: int) -> list[Entry]:
+    """What was taken back of a line, as far as *last*.
+
+    By its own index, which SQLite would leave aside for the line's: with that, all of a session is read.
+    """
+    gone = sql.execute(
+        "SELECT message FROM entries INDEXED BY entries_withdrawn"
+        " WHERE line = ? AND seq <= ? AND withdrawn AND withdrawn = 1",
+        [line, last],
+    )
+    return placed(sql, line, [message for (message,) in gone])
 
 
 def placed(sql: sqlite3.Connection, line: int, messages: Sequence[int]) -> list[Entry]:

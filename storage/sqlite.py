@@ -178,9 +178,7 @@ class SqliteStore:
 
     def withdrawn(self, line: int, *, last: int) -> list[Entry]:
         with self._connection.reading() as sql:
-            return log_tables.entries(
-                sql, "e.line = ? AND e.seq <= ? AND e.withdrawn AND e.withdrawn = 1", [line, last]
-            )
+            return log_tables.withdrawn(sql, line, last)
 
     def renumber(self, line: int, turns: Sequence[tuple[int, int]]) -> None:
         with self._connection.writing() as sql:

@@ -38,6 +38,21 @@ def test_what_a_fold_said_is_said_anew(ledger, flag, warm):
         assert 4 == len(stored(ledger, withdrawn=True))
 
 
+@pytest.mark.parametrize("edited", ["one and", "one two three four and"])
+def test_rows_that_a_restart_has_flattened_tell_an_edit_from_an_undo(ledger, edited):
+    """What stands behind an edited row is known, though the last of it has lost its picture."""
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    words = "here is the picture that you asked for, taken on the second day of the journey to the coast"
+    shown = user([{"type": "text", "text": words}, picture])
+    rows = [user("one two three four"), user("a few words"), user("ok"), shown]
+    ledger.ingest(rows)
+    restored = [*rows[:3], user(words)]
+    again(ledger).ingest(restored)
+    restored[0] = user(edited)
+    assert IngestReport(known=3, revised=1) == again(ledger).ingest(restored)
+    assert [edited, "a few words", "ok", shown["content"]] == [r["content"] for r in stored(ledger)]
+
+
 def test_an_answer_that_comes_back_with_its_question_is_the_same(ledger):
     """The undo is undone, in a list that leaves out the calls of the turn before."""
     rows = [*long_turn(2), said("an answer"), user("another question"), said("Done.")]

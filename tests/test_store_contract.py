@@ -191,6 +191,22 @@ def test_withdrawn_is_a_mark_that_can_be_revoked(store):
     assert store.audit().placed(line, [last.id])[last.id].returned
 
 
+def test_what_was_taken_back_is_found_without_reading_the_line(tmp_path):
+    """Each start of a process asks for it: a session of a year must not be read for that."""
+    store = open_store(tmp_path / "lcm.db")
+    line = store.open_session("s").line
+    drafts = [(draft(n), n) for n in range(1, 3001)]
+    entries = store.append(line, drafts)
+    store.withdraw(line, [entries[7].seq], withdrawn=True)
+    steps = []
+    sql = store._connection.sql
+    sql.set_progress_handler(lambda: steps.append(1), 100)
+    assert [entries[7].id] == [e.id for e in store.withdrawn(line, last=entries[-1].seq)]
+    sql.set_progress_handler(None, 0)
+    assert len(steps) <= 3
+    store.close()
+
+
 def test_rotation_shares_a_line_and_a_branch_copies_it(store):
     """Later rows of a branch are not its parent's."""
     line = filled(store)
