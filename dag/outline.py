@@ -65,7 +65,7 @@ def _summary(store: Store, past: Past) -> tuple[str, list[tuple[Any, Bound]]]:
 def _coarser(store: Store, frame: str, room: int) -> str:
     """The blocks of a frame at sizes that fit, the newest of them if that is not enough."""
     (shown,) = store.nodes([frame])
-    nodes = store.nodes([source.node or "" for source in shown.sources])
+    nodes = store.nodes([source.node or "" for source in shown.sources], brief=True)
     before = {source.node or "": source.level for source in shown.sources}
     room -= count_text(HEAD) + count_text(OLDER)
     levels = choose_levels(nodes, room, before=before, by_need=False)

@@ -139,7 +139,7 @@ class Frames:
     def shown(self, frame: Node) -> dict[str, Node]:
         """The nodes that *frame* shows, by uid."""
         uids = [source.node or "" for source in frame.sources]
-        return {node.uid: node for node in self._store.nodes(uids)}
+        return {node.uid: node for node in self._store.nodes(uids, brief=True)}
 
     @cached_property
     def changed(self) -> frozenset[str]:

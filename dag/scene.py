@@ -29,7 +29,7 @@ class Scene:
 
     frame: Node | None
     top: tuple[Node, ...]
-    """The nodes that the frame shows, oldest first."""
+    """The nodes that the frame shows, oldest first; without the messages among their sources."""
     live: tuple[Live, ...]
     tokens: tuple[int, ...]
     end: int
@@ -44,7 +44,8 @@ def scene_of(store: Store, binding: Binding, sizes: Sequence[int]) -> Scene:
     uids = list(dict.fromkeys(bound.frame for bound in binding.bound if bound.frame))
     frames = {node.uid: node for node in store.nodes(uids)}
     frame = max(frames.values(), key=lambda node: (node.last_seq, node.time), default=None)
-    top = tuple(store.nodes([source.node or "" for source in frame.sources])) if frame else ()
+    uids = [source.node or "" for source in frame.sources] if frame else []
+    top = tuple(store.nodes(uids, brief=True))
     shown = [bound.frame == frame.uid if frame else True for bound in binding.bound]
     at = shown.index(True) if True in shown else 0
     last = {each.messages: n for n, each in enumerate(binding.bound) if each.messages}

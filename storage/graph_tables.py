@@ -80,14 +80,19 @@ def _numbers(sql: sqlite3.Connection, uids: Sequence[str]) -> dict[str, int]:
     }
 
 
-def _load(sql: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[Node]:
+_SOURCES = (
+    "SELECT e.message, e.version, n.uid, e.level FROM edges e LEFT JOIN nodes n ON n.id = e.source"
+    " WHERE e.node = ?{} ORDER BY e.place"
+)
+_EVERY, _NODES_ALONE = _SOURCES.format(""), _SOURCES.format(" AND e.source IS NOT NULL")
+
+
+def _load(
+    sql: sqlite3.Connection, rows: Sequence[tuple[Any, ...]], *, brief: bool = False
+) -> list[Node]:
     nodes, new = [], tuple.__new__
     for number, uid, kind, line, source_key, depth, degraded, time, data in rows:
-        edges = sql.execute(
-            "SELECT e.message, e.version, n.uid, e.level FROM edges e LEFT JOIN nodes n ON n.id = e.source"
-            " WHERE e.node = ? ORDER BY e.place",
-            [number],
-        )
+        edges = sql.execute(_NODES_ALONE if brief else _EVERY, [number])
         sources = tuple(
             [
                 # Nearly all are messages, and there are thousands: half the time of Source().
@@ -131,25 +136,25 @@ def words(
     return found
 
 
-def by_uid(sql: sqlite3.Connection, uids: Sequence[str]) -> list[Node]:
+def by_uid(sql: sqlite3.Connection, uids: Sequence[str], *, brief: bool = False) -> list[Node]:
     """The nodes with these uids, in that order."""
     rows = [
         row
         for uid in uids
         if (row := sql.execute(f"{_NODE} WHERE uid = ?", [pack_uid(uid)]).fetchone())
     ]
-    return _load(sql, rows)
+    return _load(sql, rows, brief=brief)
 
 
 def by_source(sql: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Node]:
-    """The best node for each source key: not degraded, then the first committed."""
+    """The best node for each source key, brief: not degraded, then the first committed."""
     found: dict[str, Node] = {}
     for key in keys:
         row = sql.execute(
             f"{_NODE} WHERE source_key = ? ORDER BY degraded != '', id LIMIT 1", [key]
         ).fetchone()
         if row is not None:
-            found[key] = _load(sql, [row])[0]
+            found[key] = _load(sql, [row], brief=True)[0]
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from .records import Node
 
@@ -15,15 +16,16 @@ class MemoryGraph:
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
 
-    def nodes(self, uids: Sequence[str]) -> list[Node]:
-        return [self._nodes[uid] for uid in uids if uid in self._nodes]
+    def nodes(self, uids: Sequence[str], *, brief: bool = False) -> list[Node]:
+        found = [self._nodes[uid] for uid in uids if uid in self._nodes]
+        return list(map(_brief, found)) if brief else found
 
     def nodes_for(self, source_keys: Sequence[str]) -> dict[str, Node]:
         wanted = set(source_keys)
         found: dict[str, Node] = {}
         for node in sorted(self._nodes.values(), key=lambda node: node.degraded != ""):
             if node.source_key in wanted:
-                found.setdefault(node.source_key, node)
+                found.setdefault(node.source_key, _brief(node))
         return found
 
     def nodes_on(
@@ -59,3 +61,8 @@ class MemoryGraph:
             elif source.node is not None:
                 result += self.stands_for(source.node)
         return result
+
+
+def _brief(node: Node) -> Node:
+    """The node without the messages among its sources."""
+    return replace(node, sources=tuple(source for source in node.sources if source.node))

@@ -141,11 +141,14 @@ class Store(Protocol):
             StoreForgotten: the sessions of its line were forgotten.
         """
 
-    def nodes(self, uids: Sequence[str]) -> list[Node]:
-        """The nodes with these uids, in that order; a missing one is left out."""
+    def nodes(self, uids: Sequence[str], *, brief: bool = False) -> list[Node]:
+        """The nodes with these uids, in that order; a missing one is left out.
+
+        *brief*: of their sources those that are nodes, for the messages may be thousands.
+        """
 
     def nodes_for(self, source_keys: Sequence[str]) -> dict[str, Node]:
-        """For each source key the node made from it: a repaired one before a degraded one."""
+        """For each source key the node made from it, brief: a repaired one before a degraded one."""
 
     def nodes_on(
         self, lines: Sequence[int], *, kinds: Sequence[str] = ("leaf", "condensed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 from lcm.storage import open_store
@@ -205,6 +206,19 @@ def test_what_was_taken_back_is_found_without_reading_the_line(tmp_path):
     sql.set_progress_handler(None, 0)
     assert len(steps) <= 3
     store.close()
+
+
+def test_a_brief_node_has_the_nodes_among_its_sources(store):
+    """A leaf stands for thousands of messages, and a pass that shows it needs none of them."""
+    line = filled(store)
+    first = node(1, line, [Source(1, 1, None, 0)])
+    mixed = node(2, line, [Source(None, 0, first.uid, 50), Source(2, 1, None, 0)])
+    for each in (first, mixed):
+        store.put_node(each)
+    assert [first, mixed] == store.nodes([first.uid, mixed.uid])
+    for brief in (store.nodes([mixed.uid], brief=True)[0], store.nodes_for(["k2"])["k2"]):
+        assert mixed.sources[:1] == brief.sources
+        assert replace(mixed, sources=()) == replace(brief, sources=())
 
 
 def test_rotation_shares_a_line_and_a_branch_copies_it(store):
