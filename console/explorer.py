@@ -13,13 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from ..storage.fts import node_text
 from ..storage.protocol import Store
-from ..storage.ranking import FIGURES
 from ..storage.records import Session
 from ..tools.answers import ToolError
-from ..tools.grep import NODE_WEIGHT, OWN_TOOLS
-from ..tools.query import STOP
-from . import pieces, search, sessions
+from . import finding, pieces, search, sessions
 from .chart import Known, chart, whole
 from .course import Courses
 from .verb import Progress, find_session, last_used
@@ -32,6 +30,12 @@ _SCRIPTS: Final = (
     "vendor/uplot.js",
     "origin.js",
     "words.js",
+    "query.js",
+    "postings.js",
+    "places.js",
+    "lookup.js",
+    "when.js",
+    "manner.js",
     "find.js",
     "graph.js",
     "curve.js",
@@ -95,20 +99,17 @@ def standalone(store: Store, session: Session, progress: Progress) -> Iterator[s
 def _data(store: Store, session: Session, progress: Progress) -> Iterator[str]:
     drawn, course, entries = whole(store, session)
     yield _block("chart", drawn)
-    yield _block("rule", _rule())
+    yield _block("rule", finding.rule())
     lines, uids = store.lineage(session.line), {entry.id: entry.uid for entry in entries}
     nodes = [n for n in course.nodes.values() if n.line in lines or n.uid in course.spans]
+    words = finding.Words(map(node_text, nodes))
     yield _block("nodes", pieces.nodes(nodes, uids))
     done, names = 0, store.archive().aliases(None)
     for number, part in enumerate(pieces.batches(entries)):
-        yield _block(f"messages-{number}", pieces.versions(store, part, names))
+        yield _block(f"messages-{number}", pieces.versions(store, part, names, words.of))
         done += len(part)
         progress("messages", done, drawn["count"])
-
-
-def _rule() -> dict[str, Any]:
-    """How a file ranks what it finds: by the figures of the agent's own search."""
-    return {**FIGURES, "node": NODE_WEIGHT, "own": OWN_TOOLS, "stop": sorted(STOP)}
+    yield _block("found", finding.told(store, session, entries, list(course.spans), words))
 
 
 def _block(name: str, value: Any) -> str:

@@ -7,7 +7,7 @@ browser's JSON as it is.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..storage.canon import decode
@@ -22,6 +22,8 @@ __all__ = ["MOST", "batches", "messages", "node", "nodes", "versions"]
 
 #: Messages of one answer.
 MOST: Final = 100
+#: Of the versions of a message as the host had them, None for a damaged one, and of what is shown of each.
+More = Callable[[Sequence[Any], Sequence[str]], Mapping[str, Any]]
 _DAMAGED: Final = "(damaged: it cannot be read; `hermes lcm verify` says more)"
 
 
@@ -74,11 +76,15 @@ def messages(store: Store, session: Session, first: str, last: str) -> list[dict
 
 
 def versions(
-    store: Store, entries: Sequence[Entry], names: Mapping[int, Sequence[str]] | None = None
+    store: Store,
+    entries: Sequence[Entry],
+    names: Mapping[int, Sequence[str]] | None = None,
+    more: More | None = None,
 ) -> list[dict[str, Any]]:
     """Messages in every version, the current one last; one that is damaged says so in its place.
 
-    *names*: the other names of these messages and of any others, where they were read for all of them.
+    *names*: the other names of these messages and of any others, where they were read for all of them;
+    *more*: what else there is to say of a message.
     """
     pairs = [
         (entry.id, version)
@@ -90,17 +96,22 @@ def versions(
         found[number].append(message)
     if names is None:
         names = store.archive().aliases([entry.id for entry in entries])
-    return [_message(entry, found[entry.id], names.get(entry.id, ())) for entry in entries]
+    return [_message(entry, found[entry.id], names.get(entry.id, ()), more) for entry in entries]
 
 
-def _message(entry: Entry, found: Sequence[Message | None], names: Sequence[str]) -> dict[str, Any]:
+def _message(
+    entry: Entry, found: Sequence[Message | None], names: Sequence[str], more: More | None
+) -> dict[str, Any]:
     whole = [message for message in found if message is not None]
+    rows = [decode(each.body) if each else None for each in found]
+    said = [_DAMAGED if row is None else words(row) for row in rows]
     return {
         "uid": entry.uid,
         "names": list(names),
         "time": stamp(whole[0].time) if whole else None,
         "tool": whole[-1].tool if whole else "",
-        "versions": [words(decode(each.body)) if each else _DAMAGED for each in found],
+        "versions": said,
+        **(more(rows, said) if more else {}),
     }
 
 

@@ -6,14 +6,15 @@ the uids of the nodes too. ``Store.archive()`` gives the one of a store.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from .records import Draft, Session
 
-__all__ = ["RETURNED", "Archive", "LineTotals", "Placed"]
+__all__ = ["RETURNED", "Archive", "Beside", "LineTotals", "Placed"]
 
 RETURNED = 2
 """How stores keep that a message was withdrawn and came back; 1: it is withdrawn; 0: neither."""
@@ -49,6 +50,16 @@ class LineTotals:
     """Summaries made on it, frames left out."""
 
 
+class Beside(NamedTuple):
+    """What the index of summaries holds beside some of them."""
+
+    rows: int = 0
+    tokens: int = 0
+    """Words in those rows."""
+    holding: Mapping[str, int] = MappingProxyType({})
+    """In how many of those rows a word of theirs stands, or a run of a few, as the index spells them."""
+
+
 class Archive(Protocol):
     """Every method may raise :class:`storage.errors.StoreError`."""
 
@@ -60,6 +71,9 @@ class Archive(Protocol):
 
     def aliases(self, messages: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
         """The other names of those of these messages (None: of all) that have any, in alphabetical order."""
+
+    def beside(self, nodes: Sequence[str]) -> Beside:
+        """What counts besides when these nodes are ranked by the words that they hold."""
 
     def restore_session(self, session: Session, base: int | None = None) -> Session:
         """Put a session on record as it is, with its line, branched from *base*, if that is new.

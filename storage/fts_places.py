@@ -11,13 +11,14 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 from . import ranking
 from .fts_rows import passing, runs_of
 from .fts_terms import NUMBERS, Found, Numbers, Scope, inside, listed
 from .records import Filter
 
-__all__ = ["ranked"]
+__all__ = ["FIGURES", "ranked"]
 
 #: Neighbouring numbers that are one place, how many places are looked at closely, and how many at all.
 _PLACE, _PLACES, _LIKELY = 8, 24, 60
@@ -25,6 +26,10 @@ _PLACE, _PLACES, _LIKELY = 8, 24, 60
 _MANY, _ROUNDED = 1_000, 1.000_001
 #: Messages with which a close look is content.
 _FEW = 10
+FIGURES: Mapping[str, Any] = {
+    "place": _PLACE, "places": _PLACES, "likely": _LIKELY, "many": _MANY, "rounded": _ROUNDED, "few": _FEW,
+}  # fmt: skip
+"""The same by name, for a page that ranks without us."""
 
 Span = tuple[int, int]
 """The first and the last of neighbouring numbers."""

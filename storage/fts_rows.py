@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from .fts_terms import condition, inside, listed
 from .log_tables import GAP
 from .ranking import Row, relevant
 from .records import Filter
 
-__all__ = ["passing", "runs_of"]
+__all__ = ["FIGURES", "passing", "runs_of"]
 
 #: Spans that one statement reads, always the same number: SQLite keeps what it has prepared.
 _AT_ONCE = 24
@@ -25,6 +26,8 @@ _ROLE = f"CASE m.role {_CASES} ELSE m.role END"
 _CHUNK = 500
 #: Rows in front of a result among which its call is looked for.
 _BACK = 64
+FIGURES: Mapping[str, Any] = {"back": _BACK}
+"""The same by name, for a page that ranks without us."""
 _CALLER = (
     "SELECT p.tool FROM entries b CROSS JOIN messages p ON p.id = b.message"
     f" WHERE b.line = e.line AND b.seq BETWEEN e.seq - {_BACK * GAP} AND e.seq - 1"

@@ -9,9 +9,10 @@ together are looked at closely, common words included. ``storage.ranking`` says 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
+from typing import Any
 
 from .fts_places import ranked
 from .fts_rows import passing
@@ -20,7 +21,7 @@ from .migrations import TOKENS
 from .records import Filter, Hit
 from .uids import unpack_uid
 
-__all__ = ["search", "search_nodes", "vocabulary"]
+__all__ = ["FIGURES", "letters", "search", "search_nodes", "vocabulary"]
 
 #: Occurrences of words that are read for one question.
 _MOST = 40_000
@@ -37,6 +38,11 @@ _NEWEST, _FREQUENT, _FREQUENT_PHRASE = 20_000, 2_500, 250
 _FEW = 10
 #: Share of the database from which on a scope is read as if it were all of it.
 _WIDE = 0.1
+FIGURES: Mapping[str, Any] = {
+    "most": _MOST, "small": _SMALL, "sampled": _SAMPLED, "samples": _SAMPLES, "sample": _SAMPLE,
+    "newest": _NEWEST, "frequent": _FREQUENT, "frequent_phrase": _FREQUENT_PHRASE,
+}  # fmt: skip
+"""The same by name, for a page that ranks without us."""
 
 _COUNT = f"SELECT count(*) FROM ({NUMBERS})"
 
@@ -228,3 +234,20 @@ def vocabulary(sql: sqlite3.Connection) -> list[str]:
         "CREATE VIRTUAL TABLE IF NOT EXISTS temp.terms USING fts5vocab(main, message_index, row)"
     )
     return [term for (term,) in sql.execute("SELECT term FROM temp.terms")]
+
+
+def letters(characters: Sequence[str]) -> dict[str, str]:
+    """What the index makes of each character in a word: itself, another one, nothing, or a blank, if it parts words."""
+    sql = sqlite3.connect(":memory:")
+    sql.execute(f"CREATE VIRTUAL TABLE asked USING fts5(text, {TOKENS}, content='')")
+    sql.execute("CREATE VIRTUAL TABLE spelt USING fts5vocab(asked, instance)")
+    words = enumerate(f"x{each}q" for each in characters)  # no stem takes a q away
+    sql.executemany("INSERT INTO asked (rowid, text) VALUES (?, ?)", words)
+    found: dict[int, list[str]] = {}
+    for at, term in sql.execute("SELECT doc, term FROM spelt ORDER BY doc, offset"):
+        found.setdefault(at, []).append(term)
+    sql.close()
+    return {
+        each: " " if len(found[at]) > 1 else found[at][0][1:-1]
+        for at, each in enumerate(characters)
+    }

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .archive import LineTotals, Placed
+from .archive import Beside, LineTotals, Placed
 from .records import Draft, Session
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ class MemoryArchive:
     def aliases(self, messages: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
         names = self._store.names()
         return names if messages is None else {n: names[n] for n in set(messages) if n in names}
+
+    def beside(self, nodes: Sequence[str]) -> Beside:
+        return Beside()  # it ranks each text for itself
 
     def restore_session(self, session: Session, base: int | None = None) -> Session:
         self._store.eraser().unbury("session", session.name)

@@ -6,8 +6,8 @@ import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 
-from . import log_tables, session_tables
-from .archive import LineTotals, Placed
+from . import fts, fts_beside, log_tables, session_tables
+from .archive import Beside, LineTotals, Placed
 from .connection import Connection
 from .reading import snapshot
 from .records import Draft, Session
@@ -57,6 +57,10 @@ class SqliteArchive:
                 if wanted is None or message in wanted:
                     found.setdefault(message, []).append(unpack_uid(uid))
         return {message: tuple(sorted(uids)) for message, uids in found.items()}
+
+    def beside(self, nodes: Sequence[str]) -> Beside:
+        with self._connection.reading() as sql, fts.working(sql):
+            return fts_beside.beside(sql, nodes)
 
     def restore_session(self, session: Session, base: int | None = None) -> Session:
         with self._connection.writing() as sql:

@@ -19,6 +19,7 @@ from typing import Any
 from .canon import plain_text, spelt
 
 __all__ = [
+    "FIGURES",
     "MARKS",
     "UNSPACED",
     "beginning",
@@ -52,6 +53,10 @@ _WORD = re.compile(rf"(?:[^\W_]|[{MARKS}])+")
 #: Words of a phrase that the index is asked for, and times that the same may be among them: it reads every place of
 #: each word in a message, so what a phrase costs is their number times those places, in time and in memory.
 _MOST_WORDS, _MOST_SAME = 32, 4
+FIGURES: Mapping[str, Any] = {
+    "camel": (_LONGEST_NAME, _MOST_NAMES, _MOST_HUMPS), "beginning": (_MOST_WORDS, _MOST_SAME), "unspaced": UNSPACED,
+}  # fmt: skip
+"""The same by name, for a page that ranks without us."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _TEXT_KEYS = ("text", "input_text", "output_text", "refusal", "filename", "file_name", "name")
 _PLAIN = frozenset({"role", "content"})

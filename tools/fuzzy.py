@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-__all__ = ["repair"]
+__all__ = ["FIGURES", "repair"]
 
 #: Similarity (0 to 100) from which a word is taken for a misspelling of another.
 _NEAR = 72
 _MOST = 3
 #: Characters of a word that may be a misspelling.
 _SHORTEST, _LONGEST = 3, 64
+FIGURES: Mapping[str, Any] = {
+    "near": _NEAR, "most": _MOST, "shortest": _SHORTEST, "longest": _LONGEST,
+}  # fmt: skip
+"""The same by name, for a page that ranks without us."""
 
 
 def repair(words: Sequence[str], vocabulary: Iterable[str]) -> dict[str, list[str]]:

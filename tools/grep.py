@@ -28,7 +28,7 @@ from .turns import LAST_TURN, in_order, turn_of
 from .verbatim import spellings, verbatim
 from .when import moment
 
-__all__ = ["MODES", "NODE_WEIGHT", "OWN_TOOLS", "ROLES", "grep", "ranking_of"]
+__all__ = ["FIGURES", "MODES", "OWN_TOOLS", "ROLES", "asked_last", "grep", "ranking_of"]
 
 MODES = ("auto", "exact", "regex", "fuzzy")
 #: Characters of a query that an answer repeats.
@@ -44,7 +44,11 @@ OWN_TOOLS = (
     "retrieve_conversation_history",
 )
 #: A summary says in few words what its messages say in many, so its score runs higher.
-NODE_WEIGHT = 0.5
+_NODE_WEIGHT, _MOST_NODES = 0.5, 10
+FIGURES: Mapping[str, Any] = {
+    "own": OWN_TOOLS, "node": _NODE_WEIGHT, "most_nodes": _MOST_NODES, "pool": POOL, "shown": _MOST_LIMIT,
+}  # fmt: skip
+"""The same by name, for a page that ranks without us."""
 #: Characters of a page that a result takes at the least.
 _LEAST_RESULT = 400
 #: Results that there is room for in any window.
@@ -108,7 +112,7 @@ def grep(
             "Say what to look for: a question, a name, a path, a phrase in quotes.",
         )
     at = _position(cursor) or _Position(
-        0, desk.store.newest(), _asked(desk), round(clock.time(), 3)
+        0, desk.store.newest(), asked_last(desk), round(clock.time(), 3)
     )
     where = _filter(desk, filters, at)
     ranking = _ranking(desk, text, _choice(mode, "mode", MODES, "auto"), where)
@@ -234,7 +238,7 @@ def _ranking(desk: Desk, text: str, mode: str, where: Filter) -> Ranking:
 
 def ranking_of(desk: Desk, question: str) -> Ranking:
     """What mode ``auto`` finds in the session."""
-    asked = _asked(desk)
+    asked = asked_last(desk)
     where = Filter(lines=desk.lines, without=(asked,) if asked else ())
     return _asking(_auto, desk, question, where)
 
@@ -300,13 +304,17 @@ def _ranked(desk: Desk, words: Sequence[str], phrases: Sequence[str], where: Fil
     if not where.is_narrow:
         lines = None if where.lines is None else desk.lineage
         nodes = _asked_for(
-            desk.store.search_nodes, words, phrases, Filter(lines=lines, made=where.made), 10
+            desk.store.search_nodes,
+            words,
+            phrases,
+            Filter(lines=lines, made=where.made),
+            _MOST_NODES,
         )
-        hits += [Hit(hit.score * NODE_WEIGHT, node=hit.node) for hit in nodes]
+        hits += [Hit(hit.score * _NODE_WEIGHT, node=hit.node) for hit in nodes]
     return sorted(hits, key=lambda hit: -hit.score)
 
 
-def _asked(desk: Desk) -> int:
+def asked_last(desk: Desk) -> int:
     """Number of the user message of the turn that is going on; 0 if none is."""
     last = desk.store.tail(desk.session.line, 1)
     if not last or (last[0].role == "assistant" and not desk.store.read([(last[0].id, 0)])[0].tool):

@@ -10,17 +10,17 @@ The figures were chosen on one half of the conversations of ``python -m benchmar
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..storage.errors import StoreDamaged
 from ..storage.ranking import kind_of, words_of
 from ..storage.records import Hit
 from .desk import Desk
 
-__all__ = ["by_manner"]
+__all__ = ["FIGURES", "by_manner"]
 
 #: Results that are read, and characters of each end of one that are looked at.
 _READ, _LOOKED = 50, 2_000
@@ -50,6 +50,12 @@ _TIME: Final = re.compile(
 _SENTENCE: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s*")
 _ASIDE: Final = re.compile(r"\[[^\]\n]*\]\s*\Z")
 _MARKS: Final = ("?", "\uff1f", "\u061f")
+FIGURES: Mapping[str, Any] = {
+    "read": _READ, "looked": _LOOKED, "asks": _ASKS, "speaks": _SPEAKS, "dated": _DATED, "opens": _OPENS,
+    "marks": _MARKS,
+    "speaker": _SPEAKER, "opening": _OPENING, "when": _WHEN, "time": _TIME, "sentence": _SENTENCE, "aside": _ASIDE,
+}  # fmt: skip
+"""The same by name, for a page that ranks without us."""
 
 
 class _Read(NamedTuple):

@@ -6,10 +6,10 @@ Nothing is left out: a question may be wrong about when something was, and so ma
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..storage.errors import StoreDamaged
 from ..storage.records import Filter, Hit
@@ -18,7 +18,7 @@ from .desk import Desk
 from .query import terms_of
 from .when import spans_in
 
-__all__ = ["Event", "event_in", "of_that_time"]
+__all__ = ["FIGURES", "Event", "event_in", "of_that_time"]
 
 Find = Callable[[Sequence[str], Sequence[str], Filter], "list[Hit]"]
 
@@ -34,6 +34,11 @@ _EVENT: Final = re.compile(
     r"|i|we|you|he|she|they)\b|(?-i:[A-Z])\w+(?:'s)?|\w+ing\b)(?:[ \t]+[^\s.,;:?!]+){0,9})",
     re.IGNORECASE,
 )
+FIGURES: Mapping[str, Any] = {
+    "of_that_time": _OF_THAT_TIME, "on_that_side": _ON_THAT_SIDE, "most_times": _MOST_TIMES,
+    "longest_question": _LONGEST, "enough_words": _ENOUGH, "letters": _LETTERS, "event": _EVENT,
+}  # fmt: skip
+"""The same by name, for a page that ranks without us."""
 
 
 class Event(NamedTuple):

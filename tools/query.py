@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from ..storage.text import MARKS, UNSPACED, parts_of
 
-__all__ = ["STOP", "Terms", "looks_like_a_pattern", "pairs_of", "terms_of", "unspaced"]
+__all__ = ["FIGURES", "STOP", "Terms", "looks_like_a_pattern", "pairs_of", "terms_of", "unspaced"]
 
 _PHRASE = re.compile(r'"([^"]{2,})"')
 _WORD = re.compile(rf"[\w{MARKS}][\w{MARKS}.\-/:@+#]*[\w{MARKS}]|\w")
@@ -173,6 +174,9 @@ STOP = frozenset(
         "yourselves",
     ]
 )
+
+FIGURES: Mapping[str, Any] = {"stop": sorted(STOP), "most_terms": _MOST_TERMS}
+"""The same by name, for a page that ranks without us."""
 
 
 @dataclass(frozen=True, slots=True)

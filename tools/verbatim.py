@@ -6,21 +6,24 @@ To the index ``src/themes/dark.json`` is the phrase "src theme dark json", which
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ..storage.errors import StoreDamaged
 from ..storage.records import Hit
 from .desk import Desk
 from .query import Terms
 
-__all__ = ["spellings", "verbatim"]
+__all__ = ["FIGURES", "spellings", "verbatim"]
 
 _ESCAPE = re.compile(r"(?<![\w\\])\\?([nrt])(?=[A-Z])")
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
 #: Messages that are read at a time, and characters of all of them from which on it is enough.
 _BATCH, _ENOUGH = 25, 4_000_000
+FIGURES: Mapping[str, Any] = {"batch": _BATCH, "enough": _ENOUGH}
+"""The same by name, for a page that ranks without us."""
 
 
 def verbatim(desk: Desk, hits: Sequence[Hit], terms: Terms) -> list[Hit]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import calendar
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-__all__ = ["Span", "moment", "spans_in"]
+__all__ = ["FIGURES", "Span", "moment", "spans_in"]
 
 _MONTHS = {name.lower(): at for at, name in enumerate(calendar.month_name) if name}
 _MONTHS |= {name.lower(): at for at, name in enumerate(calendar.month_abbr) if name}
@@ -39,6 +41,10 @@ _SPAN = re.compile(
     )(?!\w)""",
     re.IGNORECASE | re.VERBOSE,
 )
+FIGURES: Mapping[str, Any] = {
+    "months": _MONTHS, "days": _DAYS, "numbers": _NUMBERS, "units": _UNITS, "spans": _SPAN,
+}  # fmt: skip
+"""The same by name, for a page that ranks without us."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,124 +1,163 @@
-/* Searching a page that stands alone, by storage/ranking.py's rule and figures: BM25 in which a word counts for the messages
-   around it as well. What only a program can do is not here: repairs, times in words, reading the best results. */
+/* Searching a page that stands alone, as tools/grep.py does: the same messages and summaries in the same order, by the same figures,
+   which come from there. What is asked for is looked up in the words that the page holds. */
 
-/* What is asked for: words, which count around, and what must stand together, which does not. */
-const termsOf = (query, stop) => {
-  const quoted = [...query.matchAll(/"([^"]{2,})"/g)].map((found) => found[1]);
-  const rest = query.replace(/"[^"]{2,}"/g, ' ');
-  const every = wordsOf(rest);
-  const telling = every.filter((word) => !stop.has(word));
-  const pairs = every.slice(1).map((word, at) => [every[at], word]).filter((pair) => !pair.some((word) => stop.has(word)));
-  const names = (rest.match(CAMEL) || []).map((name) => partsOf(name));
-  const terms = new Map([...quoted.map(wordsOf), ...names, ...pairs].map((words) => [bagOf(words.map((word) => word.toLowerCase())), false]));
-  for (const word of telling.length ? telling : every) terms.set(bagOf([word]), true);
-  terms.delete('  ');
-  return terms;
+/* What can be searched of a message in one version: what is shown of it, of a call's result without the call but with the name of the
+   tool; or what `parts` say (console/finding.py). */
+const searchable = (shown, parts, role, tool) => {
+  const at = shown.lastIndexOf('\n');
+  const content = () => shown.slice(0, Math.max(at, 0));
+  if (!parts) return role === 'tool' ? [content(), tool].filter(Boolean).join('\n') : shown;
+  const calls = () => JSON.parse(shown.slice(at + 1)).tool_calls;
+  const said = (raw) => (raw.includes('\\') ? Object.entries(JSON.parse(raw)).map(([key, value]) => `${key}: ${value}`).join(' ') : raw);
+  return parts.map((part) => (typeof part === 'string' ? part : part === 1 ? shown : part === 0 ? content()
+    : said(calls()[part[0]].function.arguments))).join('');
 };
 
-const times = (bag, term) => {
-  let count = 0;
-  for (let at = bag.indexOf(term); at >= 0; at = bag.indexOf(term, at + term.length - 1)) count += 1;
-  return count;
-};
-
-const mean = (numbers) => numbers.reduce((sum, each) => sum + each, 0) / Math.max(numbers.length, 1);
-
-/* What a term is worth at each place: its best occurrence near it. */
-const spreadOf = (counts, spreads, rows, { length }, rule) => {
-  const best = new Map();
-  const raise = (at, worth) => { if (at >= 0 && at < rows.length && worth > (best.get(at) || 0)) best.set(at, worth); };
-  for (const [at, count] of counts) {
-    const long = 1 - rule.by_length + rule.by_length * (spreads ? Math.min(rows[at].length / length, rule.times) : 1);
-    const worth = count * (1 + rule.saturation) / (count + rule.saturation * long);
-    raise(at, worth);
-    if (spreads) rule.near.forEach((share, away) => { raise(at - away - 1, worth * share); raise(at + away + 1, worth * share); });
-  }
-  return best;
-};
-
-const scoresOf = (rows, terms, rule) => {
-  const of = (role) => rows.filter((row) => row.role === role).map((row) => Math.max(row.length, 1));
-  const [asked, answered] = [of('user'), of('assistant')];
-  const kind = { length: Math.max(mean(rows.map((row) => row.length)), 1),
-    voice: asked.length && answered.length ? Math.max((mean(answered) / mean(asked)) ** rule.voice, 1) : 1 };
-  const totals = new Map(), holding = new Map();
-  for (const [term, spreads] of terms) {
-    const counts = rows.map((row, at) => [at, times(row.bag, term)]).filter(([, count]) => count);
-    const rare = Math.log(1 + (rows.length - counts.length + 0.5) / (counts.length + 0.5));
-    for (const [at, worth] of spreadOf(counts, spreads, rows, kind, rule)) totals.set(at, (totals.get(at) || 0) + worth * rare);
-    for (const [at] of counts) holding.set(at, (holding.get(at) || 0) + 1);
-  }
-  const long = [...terms.values()].filter(Boolean).length;
-  const lately = Math.min(Math.max(long - rule.long, 0) / (rule.longest - rule.long), 1);
-  const open = long >= rule.question && Math.max(0, ...holding.values()) < terms.size;
-  const least = Math.max(0, ...totals.values()) * (open ? rule.without : 1);
-  const found = [];
-  for (const [at, total] of totals) {
-    if (!holding.has(at) && total <= least) continue;
-    const worth = rows[at].role === 'user' ? total * kind.voice : total;
-    found.push([rows[at], worth * (1 + lately * Math.exp((at - rows.length) / rule.lately))]);
-  }
-  return found;
-};
-
-/* Summaries, as SQLite's bm25() has them, at a part of their worth: in few words they say what messages say in many. */
-const nodeScores = (nodes, terms, rule) => {
-  const length = mean(nodes.map((node) => node.length));
-  const worth = new Map();
-  for (const term of terms.keys()) {
-    const counts = nodes.map((node) => [node, times(node.bag, term)]).filter(([, count]) => count);
-    const rare = Math.max(Math.log((nodes.length - counts.length + 0.5) / (counts.length + 0.5)), 1e-6);
-    for (const [node, count] of counts) {
-      worth.set(node, (worth.get(node) || 0) + rare * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * node.length / length)));
-    }
-  }
-  return [...worth].map(([node, score]) => [node, score * rule.node]).sort((one, other) => other[1] - one[1]).slice(0, 10);
-};
-
-/* Without the calls of lcm's own tools and their results, which only repeat others. */
-const withoutOwn = (messages, own) => {
-  let inside = false;
-  return messages.filter((each) => {
-    if (each.role !== 'tool' || each.tool) inside = own.has(each.tool);
-    return !inside;
+/* The conversation as a search sees it. */
+const talkOf = (chart, message, told, { own, back: most }) => {
+  const { uid, role, turn, tokens } = chart.messages;
+  const numbers = told.numbers.flatMap(([first, many]) => Array.from({ length: many }, (_, n) => first + n));
+  const names = new Set(own), back = [];
+  const rows = uid.map((name, place) => {
+    const { tool, time } = message(place);
+    const row = { number: numbers[place], place, uid: name, role: role[place], turn: turn[place], length: tokens[place], tool, time: Date.parse(time) / 1000 };
+    const caller = back.find(([, at]) => place - at <= most);
+    row.caller = caller ? caller[0] : '';
+    if (row.role !== 'tool' || tool) back[0] = [tool, place];
+    return row;
   });
-};
-
-const indexed = (chart, message, nodes, rule) => {
-  const { uid, role, turn } = chart.messages;
-  const filled = (each) => { each.bag = bagOfText(each.text); each.length = each.bag.split(' ').length - 2; return each; };
-  const messages = uid.map((name, at) => ({ uid: name, kind: 'message', role: role[at], turn: turn[at], tool: message(at).tool, at,
-    text: message(at).versions.join('\n') }));
-  const rows = withoutOwn(messages, new Set(rule.own)).map(filled);
-  const summaries = chart.nodes.map((node) => {
-    const { levels = {}, hints = [] } = nodes.get(node.uid) || {};
-    return filled({ uid: node.uid, kind: 'node', role: null, turn: node.turns[0],
-      text: [node.topic, ...hints, Object.values(levels).at(-1) || ''].join('\n') });
-  });
-  const stop = new Set(rule.stop);
-  const exactly = (wanted) => {
-    const kept = new Set(rows);
-    const holding = messages.filter((each) => each.text.toLowerCase().includes(wanted)).reverse();
-    return [...holding.filter((each) => kept.has(each)), ...holding.filter((each) => !kept.has(each))];
+  const byNumber = new Map(rows.map((row) => [row.number, row]));
+  const versionOf = ({ place, role: by, tool }, version) => {
+    const { versions, found } = message(place);
+    const at = version ? version - 1 : versions.length - 1;
+    return searchable(versions[at], found && found[at], by, tool);
   };
-  return (query, mode) => {
-    const terms = termsOf(query, stop);
-    const best = mode === 'exact' ? exactly(query.toLowerCase())
-      : [...scoresOf(rows, terms, rule), ...nodeScores(summaries, terms, rule)]
-        .sort((one, other) => other[1] - one[1] || (other[0].at || 0) - (one[0].at || 0)).map(([each]) => each);
-    const needles = mode === 'exact' ? [query.toLowerCase()] : wordsOf(query).filter((word) => !stop.has(word));
-    return {
-      total: best.length,
-      results: best.slice(0, 50).map(({ text, bag, ...each }) => ({ ...each, snippet: snippetOf(text, needles) })),
-      note: mode === 'exact' ? 'Newest first: every message that holds this string.'
-        : 'Ranked by the rule of lcm_grep. Repairs of words, times in words and what it reads of the best results need the program: `hermes lcm search`.',
-    };
+  const isOwn = (tool) => names.has(tool);
+  /* Of no other time than is asked for. */
+  const isIn = ({ time }, { since, until }) => (since === undefined || time >= since) && (until === undefined || time <= until);
+  const line = (number) => (told.lines.findLast(([first]) => first <= number) || [0, 0])[1];
+  return {
+    rows, isOwn, isIn,
+    numbers: [...numbers].sort((one, other) => one - other),
+    at: (number) => byNumber.get(number),
+    textOf: ({ row, version }) => versionOf(row, version),
+    versionsOf: ({ place }) => message(place).versions.length,
+    isOneLine: (one, other) => line(one) === line(other),
+    passes: (row, where) => row.number !== where.without && !isOwn(row.tool) && isIn(row, where)
+      && !(row.role === 'tool' && !row.tool && isOwn(row.caller)),
   };
 };
 
 const snippetOf = (text, needles) => {
   const low = text.toLowerCase();
-  const at = needles.map((each) => low.indexOf(each)).filter((each) => each >= 0).sort((a, b) => a - b)[0] || 0;
+  const at = needles.map((each) => low.indexOf(each.toLowerCase())).filter((each) => each >= 0).sort((one, other) => one - other)[0] || 0;
   const from = Math.max(at - 80, 0);
   return `${from ? '…' : ''}${text.slice(from, from + 260)}${from + 260 < text.length ? '…' : ''}`;
+};
+
+/* `page_of` of tools/folding.py: without those that only say what a better one says. */
+const folded = (talk, hits, most) => {
+  const heard = new Set(), shown = [];
+  for (const hit of hits) {
+    const said = hit.row ? `${hit.row.role}\n${blanksApart(talk.textOf(hit)).join(' ')}` : `summary ${hit.node.uid}`;
+    if (!heard.has(said)) shown.push(hit);
+    heard.add(said);
+    if (shown.length === most) break;
+  }
+  return shown;
+};
+
+/* `spellings` of tools/verbatim.py: as it is, or with an escape undone. */
+const ESCAPE = new RegExp(`(?<!${LETTER}|\\\\)\\\\?([nrt])(?=[A-Z])`, 'gu');
+const spellings = (literal) => [...new Set([literal, literal.replace(ESCAPE, (_, letter) => ({ n: '\n', r: '\r', t: '\t' })[letter])])];
+
+/* `_scan` of tools/grep.py: every message that holds a text in any version, the newest first; calls of our own tools come last. */
+const scanned = (talk, own, text) => {
+  const needle = plain(text);
+  const found = [];
+  for (const row of talk.numbers.map(talk.at).reverse()) {
+    const versions = Array.from({ length: talk.versionsOf(row) }, (_, n) => n + 1).reverse();
+    const version = versions.find((each) => {
+      const said = talk.textOf({ row, version: each });
+      return said.includes(text) || plain(said).includes(needle);
+    });
+    if (version) found.push({ row, version, score: row.number });
+  }
+  const called = (name) => found.filter(({ row }) => ` ${row.tool} `.includes(` ${name} `));
+  return [...new Set([...found.filter(({ row }) => !talk.isOwn(row.tool)), ...own.flatMap(called)])];
+};
+
+const NOTES = {
+  auto: 'Ranked as lcm_grep does it.',
+  exact: 'Newest first: every message that holds this string.',
+  literal: 'No word matched; found as a part of the text, newest first.',
+  fuzzy: 'No word matched; ranked by words of this conversation that come near.',
+};
+
+const indexed = (chart, message, nodes, told, rule) => {
+  const talk = talkOf(chart, message, told, rule);
+  const summaries = chart.nodes.map((node) => {
+    const { levels = {}, hints = [] } = nodes.get(node.uid) || {};
+    return { uid: node.uid, turn: node.turns[0], text: [node.topic, ...hints, Object.values(levels).at(-1) || ''].join('\n') };
+  });
+  const tongue = tongueOf({ letters: told.letters, ...rule });
+  const ask = asker(rule, tongue);
+  const lookup = lookupIn(talk, summaries, tongue, ask, told, rule);
+  const byManner = mannerOf(rule.manner);
+  const ofThatTime = momentsOf(rule.moments, clockOf(rule.calendar), ask.termsOf);
+
+  /* `_asked_for`: beside words of a script without spaces, Latin ones only rank. */
+  const askedFor = (find, words, phrases) => {
+    const hits = find(words, phrases);
+    const telling = ask.unspaced(words);
+    if (!telling.length || telling.length === words.length) return hits;
+    const scores = new Map(hits.map((hit) => [hit.row || hit.node, hit.score]));
+    return find(telling, []).map((hit) => ({ ...hit, score: scores.has(hit.row || hit.node) ? scores.get(hit.row || hit.node) : hit.score }));
+  };
+  /* `_ranked`: messages and summaries by their words. */
+  const ranked = (words, phrases, where = {}) => {
+    const messages = (without) => askedFor((...terms) => lookup.messages(...terms, { ...where, without }), words, phrases);
+    let hits = messages(told.asked);
+    if (!hits.length && told.asked) hits = messages(0);
+    if (!where.isNarrow) hits = [...hits, ...askedFor(lookup.inNodes, words, phrases).map((hit) => ({ ...hit, score: hit.score * rule.node }))];
+    return byScore(hits);
+  };
+  /* `_timely`. */
+  const timely = (query, terms, now) => {
+    const find = (some, where) => ranked(some.words, [...some.phrases, ...some.pairs], where);
+    const hits = verbatim(talk, byManner(talk, find(terms, {}), query, rule), terms, rule.verbatim);
+    return ofThatTime(talk, hits, query, terms, find, now);
+  };
+  /* `_fuzzy`. */
+  const nearly = (terms) => {
+    const near = repaired(terms.words, lookup.vocabulary(), rule.fuzzy);
+    const words = terms.words.flatMap((word) => near.get(word) || [word]);
+    const notes = [...near].map(([word, others]) => `${word}: read as ${others.join(', ')}`);
+    return { hits: ranked(words, terms.phrases), needles: words, mode: 'fuzzy', note: `${NOTES.fuzzy} ${notes.join('; ')}` };
+  };
+  /* `_auto`. */
+  const automatic = (query, now) => {
+    const terms = ask.termsOf(query);
+    const needles = [...terms.phrases, ...terms.words];
+    const hits = timely(query, terms, now);
+    if (hits.length) return { hits, needles, mode: 'auto', note: NOTES.auto };
+    const literal = stripped(query).replace(/^"+|"+$/g, '') || stripped(query);
+    for (const part of spellings(literal)) {
+      const found = scanned(talk, rule.own, part);
+      if (found.length) return { hits: found, needles: [part], mode: 'exact', note: NOTES.literal };
+    }
+    return nearly(terms);
+  };
+
+  return (query, mode, now = Date.now() / 1000) => {
+    const { hits, needles, mode: how, note } = mode === 'exact'
+      ? { hits: scanned(talk, rule.own, query), needles: [query], mode, note: NOTES.exact } : automatic(query, now);
+    const shown = how === 'exact' ? hits.slice(0, rule.shown) : folded(talk, hits, rule.shown);
+    return {
+      total: hits.length, note, mode: how,
+      results: shown.map((hit) => (hit.row
+        ? { uid: hit.row.uid, kind: 'message', role: hit.row.role, turn: hit.row.turn, score: hit.score, snippet: snippetOf(talk.textOf(hit), needles) }
+        : { uid: hit.node.uid, kind: 'node', role: null, turn: hit.node.turn, score: hit.score, snippet: snippetOf(hit.node.text, needles) })),
+    };
+  };
 };

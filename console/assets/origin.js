@@ -64,7 +64,7 @@ const fromFile = (chart) => {
       return { messages: found };
     },
     search: async (_, query, mode) => {
-      index = index || indexed(chart, message, nodes(), embedded('rule'));
+      index = index || indexed(chart, message, nodes(), embedded('found'), embedded('rule'));
       return index(query, mode);
     },
   };

@@ -1,0 +1,196 @@
+"""What a file must hold beside the words of a conversation to find as the agent's own search does.
+
+By which figures (:func:`rule`); how the index takes letters, which numbers the messages have, and what
+the index holds besides (:func:`told`); and what can be searched of a message where that is not what is shown
+of it (:func:`parts`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ..dag.settings import Settings
+from ..storage import fts_places, fts_rows, fts_search, ranking, text
+from ..storage.protocol import Store
+from ..storage.records import Entry, Session
+from ..storage.text import searchable
+from ..tools import fuzzy, grep, manner, moments, query, verbatim, when
+from ..tools.desk import Desk
+from .scripted import as_script
+
+__all__ = ["Words", "parts", "rule", "told"]
+
+#: Patterns that are looked for at the beginning of a text.
+_AT_START: Final = ("speaker", "opening")
+#: Characters of a call's arguments from which on it pays to take them from what is shown.
+_LONG: Final = 40
+_PLAIN: Final = {"role", "content"}
+_RESULT: Final = {"role", "content", "tool_call_id", "tool_name", "name"}
+_ASCII: Final = bytes(range(128))
+
+
+def rule() -> dict[str, Any]:
+    """How a file ranks what it finds: by the figures of the agent's own search."""
+    plain = (ranking, fts_places, fts_rows, fts_search, text, query, grep)
+    named = {
+        "manner": manner,
+        "verbatim": verbatim,
+        "moments": moments,
+        "calendar": when,
+        "fuzzy": fuzzy,
+    }
+    found: dict[str, Any] = {}
+    for module in plain:
+        found |= _scripted(module.FIGURES)
+    return found | {name: _scripted(module.FIGURES) for name, module in named.items()}
+
+
+def _scripted(figures: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: as_script(value, at_start=name in _AT_START)
+        if isinstance(value, re.Pattern)
+        else value
+        for name, value in figures.items()
+    }
+
+
+# what can be searched of a message
+
+
+def _is_plain(row: Mapping[str, Any] | None) -> bool:
+    """Whether a page knows without us what of it is searched, as of nine of ten.
+
+    What has a role and a text and nothing else: just that. The result of a call: its text, and the name of the tool.
+    """
+    if row is None or not isinstance(row.get("content"), str):
+        return False
+    if row.get("role") == "tool":
+        return bool(row.get("tool_call_id")) and row.keys() <= _RESULT
+    return row.keys() == _PLAIN
+
+
+def parts(row: Mapping[str, Any], shown: str) -> list[Any]:
+    """What can be searched of *row*, of which *shown* is shown.
+
+    A text is itself, 1 all that is shown, 0 what is shown before the last line, and ``[n]`` the arguments of the
+    call *n* in that line.
+    """
+    whole = searchable(row)
+    if whole == shown:
+        return [1]
+    content = row.get("content")
+    head = len(content) if isinstance(content, str) and whole.startswith(content) else 0
+    found: list[Any] = [0] if 0 < head < len(shown) else []
+    rest = whole[head:] if found else whole
+    for number, said in _arguments(row) if "tool_calls" in row else ():
+        before, there, behind = rest.partition(said)
+        if there:
+            found += [before, [number]]
+            rest = behind
+    return [each for each in [*found, rest] if each != ""]
+
+
+def _arguments(row: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
+    """The arguments of calls that a page can spell as we do, each with the number of its call."""
+    calls = row.get("tool_calls")
+    for number, call in enumerate(calls if isinstance(calls, list) else ()):
+        function = call.get("function") if isinstance(call, dict) else None
+        raw = function.get("arguments") if isinstance(function, dict) else None
+        if not isinstance(raw, str) or len(raw) < _LONG:
+            continue
+        said = raw if "\\" not in raw else _flat(raw)
+        if said is not None:
+            yield number, said
+
+
+def _flat(raw: str) -> str | None:
+    """Arguments with their escapes undone, if they are texts by names that stay in their order in a browser."""
+    try:
+        value = json.loads(raw)
+    except ValueError:
+        return None
+    if not isinstance(value, dict) or any(key.isdecimal() for key in value):
+        return None
+    if not all(isinstance(item, str) for item in value.values()):
+        return None
+    return " ".join(f"{key}: {item}" for key, item in value.items())
+
+
+# what the index knows
+
+
+class Words:
+    """The words of a conversation, as they come by; *said*: those of its summaries."""
+
+    def __init__(self, said: Iterable[str] = ()) -> None:
+        self._letters: set[str] = set()
+        self._meet(said)
+
+    def of(self, rows: Sequence[Any], shown: Sequence[str]) -> dict[str, Any]:
+        """What is to be said of a message, by its versions, if what is searched of it is not just what is shown."""
+        self._meet(shown)
+        if all(map(_is_plain, rows)):
+            return {}
+        pairs = zip(rows, shown, strict=True)
+        found = [[] if row is None else parts(row, said) for row, said in pairs]
+        for some in found:
+            self._meet(each for each in some if isinstance(each, str))
+        return {"found": found}
+
+    def _meet(self, said: Iterable[str]) -> None:
+        for each in said:
+            if not each.isascii():
+                other = each.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+                self._letters.update(other.decode("utf-8", "surrogatepass"))
+
+    def letters(self) -> dict[str, Any]:
+        """The characters that are no ASCII: which the index keeps, and what it makes of the others."""
+        met = sorted(each for each in self._letters if not "\ud800" <= each <= "\udfff")
+        found = fts_search.letters(met)
+        return {
+            "kept": "".join(each for each, made in found.items() if made == each),
+            "folded": [[each, made] for each, made in found.items() if made != each],
+        }
+
+
+def told(
+    store: Store, session: Session, entries: Sequence[Entry], nodes: Sequence[str], words: Words
+) -> dict[str, Any]:
+    """What the index knows of a conversation, and of its summaries, beside their words."""
+    numbers = [entry.id for entry in entries]
+    lines = store.lines_of(numbers)
+    beside = store.archive().beside(nodes)
+    return {
+        "letters": words.letters(),
+        "numbers": list(_runs(numbers)),
+        "newest": store.newest(),
+        "asked": grep.asked_last(Desk(store, session, Settings())),
+        "lines": list(_changes((number, lines.get(number, 0)) for number in sorted(numbers))),
+        "nodes": {**beside._asdict(), "holding": dict(beside.holding)},
+    }
+
+
+def _runs(numbers: Iterable[int]) -> Iterator[list[int]]:
+    """Neighbouring numbers as the first of them and how many there are."""
+    first, many = 0, 0
+    for number in numbers:
+        if many and number == first + many:
+            many += 1
+            continue
+        if many:
+            yield [first, many]
+        first, many = number, 1
+    if many:
+        yield [first, many]
+
+
+def _changes(pairs: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
+    """Those pairs that have another value than the one before."""
+    last = None
+    for number, value in pairs:
+        if value != last:
+            yield [number, value]
+        last = value
