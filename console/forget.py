@@ -83,7 +83,11 @@ def _session(call: Call) -> Answer:
     session = _meant(call, store)
     data = _of_session(plan_session(store, session))
     data["note"] = _ELSEWHERE
-    return _settle(call, data, lambda: _of_session(forget_session(store, session, clock.time())))
+    return _settle(
+        call,
+        data,
+        lambda: _of_session(forget_session(store, session, clock.time(), call.progress)),
+    )
 
 
 def _meant(call: Call, store: Store) -> Session:

@@ -96,7 +96,9 @@ def plan_session(store: Store, session: Session) -> SessionPlan:
     )
 
 
-def forget_session(store: Store, session: Session, time: float) -> SessionPlan:
+def forget_session(
+    store: Store, session: Session, time: float, progress: Progress | None = None
+) -> SessionPlan:
     """Take a session out; *time* in Unix seconds. Returns what went."""
     tools = store.eraser()
     with store.writing():
@@ -107,7 +109,7 @@ def forget_session(store: Store, session: Session, time: float) -> SessionPlan:
         for n, name in enumerate(plan.sessions):  # counted once, however many names it had
             counted = detail if not n else {}
             tools.bury(Stone("session", name, time, was, plan.line, counted))
-        tools.sweep()
+        _sweep(store, progress)
     return plan
 
 
@@ -212,9 +214,7 @@ def forget_text(store: Store, text: str, time: float, progress: Progress | None 
             _overwrite_node(store, node, time)
         for number, uid in uids:
             tools.rename(number, uid, cleaner.name(uid))
-        total = store.totals()
-        texts = total.messages + total.versions
-        tools.sweep(lambda done: progress("texts indexed", done, texts) if progress else None)
+        _sweep(store, progress)
     left = _standing(store, forms)  # nobody waits for it
     return TextPlan(
         tuple(each._replace(body=b"") for each in messages),
@@ -224,6 +224,13 @@ def forget_text(store: Store, text: str, time: float, progress: Progress | None 
         told,
         left,
     )
+
+
+def _sweep(store: Store, progress: Progress | None) -> None:
+    """Leave nothing of it outside the log, and say how far that is."""
+    total = store.totals()
+    texts = total.messages + total.versions
+    store.eraser().sweep(lambda done: progress("texts indexed", done, texts) if progress else None)
 
 
 def _overwrite(store: Store, message: Message, cleaner: Cleaner, time: float) -> None:

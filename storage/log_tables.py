@@ -276,7 +276,7 @@ def _kept(
             raise StoreDamaged(
                 f"Message {number} is missing from {path}. Run `hermes lcm verify`.", path
             )
-        uid, role, time, newest, mark, tool, body, refs = row
+        _, uid, role, time, newest, mark, tool, body, refs = row
         if version not in (0, newest):
             old = sql.execute(
                 "SELECT digest, body, refs FROM versions WHERE message = ? AND version = ?",
@@ -302,7 +302,7 @@ def _rows(sql: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, tuple[An
             f" WHERE id IN ({','.join('?' * len(part))})",
             part,
         )
-        found.update((row[0], row[1:]) for row in rows)
+        found |= {row[0]: row for row in rows}
     return found
 
 
