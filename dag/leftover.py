@@ -111,7 +111,7 @@ class Leftover:
         entry, row = self._stored[free[0]], probe.row
         if entry.role != role_of(row) or not self._uids.allow(row, entry):
             return ()
-        if folded := self.fold(row, free) or self.fold(row, self._back(free[0])):
+        if folded := self._folded(row, free, self._back(free[0])):
             return folded
         if alone and self.closed and not self._withdrawn:
             return free[:1]  # one for one between known rows: an edit, however different
@@ -166,8 +166,8 @@ class Leftover:
             if run[-1] + 1 in self._taken:
                 break
             run.append(run[-1] + 1)
-        mixed = not self._withdrawn and len(run) > 1 and self._stored[run[1]].withdrawn
-        return run if mixed else ()
+        mixed = any(self._stored[i].withdrawn for i in run[1:])
+        return run if mixed and not self._withdrawn else ()
 
     def _alike(self, row: Row, free: Sequence[int]) -> bool:
         """At the end of a list only what is beyond doubt: the rest is an undo and a new message."""
@@ -196,6 +196,16 @@ class Leftover:
 
     def fold(self, row: Row, free: Sequence[int]) -> Sequence[int]:
         """The run of two or more neighbours that the host folded into *row*, perhaps with notes."""
+        return self._folded(row, free)
+
+    def _folded(self, row: Row, *runs: Sequence[int]) -> Sequence[int]:
+        """The same in one of *runs*: rather without notes, for a note may be what another run has as a message."""
+        found = [self._parts(row, run) for run in runs]
+        whole = (run for run, noted in found if not noted)
+        return next(filter(None, whole), ()) or next((run for run, noted in found if noted), ())
+
+    def _parts(self, row: Row, free: Sequence[int]) -> tuple[Sequence[int], bool]:
+        """(the run of neighbours from the first of *free* on, whether there are notes beside them)."""
         parts: list[Sequence[Row]] = []
         run: list[int] = []
         noted: Sequence[int] = ()
@@ -208,10 +218,10 @@ class Leftover:
             parts.append(versions)
             run.append(i)
             if len(run) > 1 and is_fold([each[0] for each in parts], row):
-                return tuple(run)
+                return tuple(run), False
             if len(run) > 1 and _same_calls(parts, row) and parted(parts, row, own_lines=True):
                 noted = tuple(run)
-        return noted
+        return noted, bool(noted)
 
     def _are_neighbours(self, one: int, other: int, free: Sequence[int]) -> bool:
         """Whether nothing that the list has stands between, nor what it may have."""

@@ -53,6 +53,19 @@ def test_rows_that_a_restart_has_flattened_tell_an_edit_from_an_undo(ledger, edi
     assert [edited, "a few words", "ok", shown["content"]] == [r["content"] for r in stored(ledger)]
 
 
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+def test_a_fold_whose_last_part_was_taken_back_has_no_note(ledger, warm):
+    """Another agent showed an old list without the part; in the fold it comes back, and is no note of the host's."""
+    rows = [user("the first of three"), user("the second"), user("the third of them"), user("more")]
+    ledger.ingest(rows)
+    ledger.ingest(rows[:2])
+    fold = user("\n\n".join(row["content"] for row in rows[:3]))
+    for _ in range(2):
+        report = (ledger if warm else again(ledger)).ingest([fold, rows[3]])
+        assert IngestReport(known=2) == report
+        assert rows == stored(ledger)
+
+
 def test_an_answer_that_comes_back_with_its_question_is_the_same(ledger):
     """The undo is undone, in a list that leaves out the calls of the turn before."""
     rows = [*long_turn(2), said("an answer"), user("another question"), said("Done.")]
