@@ -56,6 +56,8 @@ class Beside(NamedTuple):
     rows: int = 0
     tokens: int = 0
     """Words in those rows."""
+    longest: int = 0
+    """Words of the longest run that is counted."""
     holding: Mapping[str, int] = MappingProxyType({})
     """In how many of those rows a word of theirs stands, or a run of a few, as the index spells them."""
 

@@ -46,6 +46,7 @@ def beside(sql: sqlite3.Connection, nodes: Sequence[str]) -> Beside:
     return Beside(
         len(others),
         round(tokens * share),
+        _LONGEST,
         {said: round(count * share) for said, count in held.items()},
     )
 

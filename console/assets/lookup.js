@@ -70,7 +70,11 @@ const lookupIn = (talk, summaries, tongue, ask, told, rule) => {
   };
 
   const held = new Map(Object.entries(told.nodes.holding));
-  const others = { ...told.nodes, holding: (stems) => held.get(stems.join(' ')) || 0 };
+  const { longest } = told.nodes;
+  /* A run that is too long to be counted is held by no more than each part of it is. */
+  const holding = (stems) => (stems.length <= longest ? held.get(stems.join(' ')) || 0
+    : longest && Math.min(...stems.slice(longest - 1).map((_, at) => held.get(stems.slice(at, at + longest).join(' ')) || 0)));
+  const others = { ...told.nodes, holding };
   const inNodes = (words, phrases) => bm25(nodes, [...words, ...phrases].map(ask.expression).filter(Boolean), others)
     .map(([at, score]) => ({ node: summaries[at], at, score })).sort((one, other) => other.score - one.score || other.at - one.at).slice(0, rule.most_nodes);
 
