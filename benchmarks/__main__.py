@@ -13,6 +13,7 @@ from .ahead import main as ahead
 from .clock import Figure
 from .compaction import compress
 from .drift import main as drift
+from .material import SETS, use
 from .memory import memory
 from .recall.among import main as among
 from .recall.run import main as recall
@@ -50,18 +51,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return others[given[0]](given[1:])
     asked = _parser().parse_args(given)
     figures: list[Figure] = []
+    try:
+        use(asked.transcripts)
+    except LookupError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
     if asked.folder:
         asked.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="lcm-benchmarks-", dir=asked.folder) as folder:
         for group in _SIZES if asked.group == "all" else (asked.group,):
             sys.stderr.write(f"{group} ...\n")
             figures += _measure(group, Path(folder), asked)
-    for name, value in machine().items():
+    for name, value in (machine() | _material(asked.transcripts)).items():
         sys.stdout.write(f"{name}: {value}\n")
     sys.stdout.write(f"\n{table(figures)}\n")
     if asked.json:
         asked.json.write_text(json.dumps(as_json(figures), indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+def _material(transcripts: Path | None) -> dict[str, str]:
+    said = f"{', '.join(SETS)}, repeated with changed text" if transcripts else "synthetic"
+    return {"conversation": said}
 
 
 def _measure(group: str, folder: Path, asked: argparse.Namespace) -> list[Figure]:
@@ -93,6 +104,12 @@ def _parser() -> argparse.ArgumentParser:
         "--stored", type=int, default=200_000, help="messages in the large database of turn"
     )
     parser.add_argument("--runs", type=int, default=5, help="counted runs of each figure")
+    parser.add_argument(
+        "--transcripts",
+        type=Path,
+        metavar="FOLDER",
+        help="measure with the real transcripts there (../shared/data/conv), repeated with changed text",
+    )
     parser.add_argument("--json", type=Path, help="write every run there")
     parser.add_argument(
         "--folder", type=Path, help="disk to measure on (default: the temporary one)"

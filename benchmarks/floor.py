@@ -106,6 +106,6 @@ def _words(row: Row) -> str:
     """What is searched: the content, and names and arguments of calls."""
     functions = [call["function"] for call in row.get("tool_calls") or ()]
     calls = [f"{function['name']} {function['arguments']}" for function in functions]
-    content = row["content"]
+    content = row.get("content") or ""
     text = content if isinstance(content, str) else _ENCODER.encode(content)
     return "\n".join([text, *calls])

@@ -1,4 +1,4 @@
-"""The conversation that is measured: synthetic, the same on every machine.
+"""The conversation that is measured: synthetic, the same on every machine; or real ones, see :mod:`material`.
 
 Blocks of four rows: a user, an assistant that calls a tool, the tool's
 result, an assistant. 440 characters a row on average, of which 125 come from
@@ -13,6 +13,8 @@ import itertools
 import json
 import random
 from typing import Any
+
+from .material import chosen, part
 
 __all__ = ["ROWS_PER_BLOCK", "Row", "conversation", "turn", "words"]
 
@@ -99,6 +101,8 @@ def _block(dice: random.Random, name: str, number: int) -> list[Row]:
 
 def conversation(rows: int, name: str = "m", start: int = 0) -> list[Row]:
     """*rows* rows (a multiple of four) of the conversation *name*, from block *start* on."""
+    if folder := chosen():
+        return part(folder, name, start * ROWS_PER_BLOCK, rows)
     dice = random.Random(f"{name} {start}")  # noqa: S311
     blocks = range(start, start + rows // ROWS_PER_BLOCK)
     return [row for number in blocks for row in _block(dice, name, number)]

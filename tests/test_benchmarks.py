@@ -11,6 +11,7 @@ from statistics import median
 import pytest
 from lcm.benchmarks.ahead import run as wait
 from lcm.benchmarks.drift import matched, window_diff
+from lcm.benchmarks.material import part
 from lcm.benchmarks.recall.ours import Answered, Engine
 from lcm.benchmarks.recall.questions import HALVES, Asked, Question, questions
 from lcm.benchmarks.recall.run import scored
@@ -80,6 +81,52 @@ def test_a_size_that_cuts_a_block_is_refused():
     done = run("ingest", "--sizes", "10")
     assert 2 == done.returncode
     assert "multiples of four" in done.stderr
+
+
+# real transcripts
+
+
+@pytest.fixture(name="transcripts")
+def _transcripts(tmp_path):
+    """A folder as real conversations are laid out, with one of five rows."""
+    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"n": 12}'}}
+    rows = [
+        {"role": "system", "content": "Be good."},
+        {"role": "user", "content": "read line 12"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "line 12"}]},
+        {"role": "assistant", "content": "It says 12."},
+        {"role": "user", "content": "Thanks!"},
+    ]
+    (tmp_path / "tau").mkdir()
+    file = tmp_path / "tau" / "one.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return tmp_path
+
+
+def test_transcripts_are_repeated_with_changed_text(transcripts):
+    """Nothing is said twice; a call and its result stay a pair; who speaks stays who speaks."""
+    rows = part(transcripts, "m", 0, 200)
+    assert len(rows) == len(set(map(json.dumps, rows)))
+    assert rows[5:] == part(transcripts, "m", 5, 195)
+    assert ["user", "assistant", "tool", "assistant", "user"] * 40 == [row["role"] for row in rows]
+    ids = [row["tool_calls"][0]["id"] for row in rows if row.get("tool_calls")]
+    assert ids == [row["tool_call_id"] for row in rows if row["role"] == "tool"]
+    assert 40 == len(set(ids))
+    assert "read line 23 m000005" == rows[5]["content"]
+    assert "read" == rows[6]["tool_calls"][0]["function"]["name"]
+
+
+def test_transcripts_are_measured(transcripts, tmp_path):
+    """The table says what was measured; a folder without any is refused in words."""
+    small = ("--sizes", "40", "--stored", "80", "--runs", "1", "--transcripts", str(transcripts))
+    for group in ("ingest", "turn", "compress", "memory", "start"):
+        done = run(group, *small)
+        assert done.returncode == 0, done.stderr
+        assert "conversation: claude_code, pi, tau, beam, locomo, repeated" in done.stdout
+    done = run("ingest", "--transcripts", str(tmp_path / "tau"))
+    assert 2 == done.returncode
+    assert "There are no transcripts of claude_code" in done.stderr
 
 
 # changes of subject
