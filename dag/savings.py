@@ -97,7 +97,8 @@ def worth_of(room: int, step: float, limit: int, target: int) -> float:
 
 
 def _is_result(row: Any) -> bool:
-    return not is_system(row) and row.get("role") == "tool" and isinstance(row.get("content"), str)
+    known = isinstance(row, dict) or not is_system(row)  # nothing that is a result is a system row
+    return known and row.get("role") == "tool" and isinstance(row.get("content"), str)
 
 
 def _later_calls(rows: Sequence[Any]) -> set[int]:

@@ -120,3 +120,29 @@ def test_a_token_is_worth_more_the_longer_it_would_stay():
     assert worth_of(0, 500, 24_000, 12_000) == pytest.approx(2)
     assert worth_of(10_000, 500, 24_000, 12_000) == pytest.approx(4)
     assert worth_of(-5, 0, 100, 100) == pytest.approx(100)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('{"a": "\u00e9"}', '{"a":"\\u00e9"}'),
+        ('{"a": "b/c"}', '{"a": "b\\/c"}'),
+        ('{"a": 1000.0}', '{"a":1e3}'),
+        ('{"a": 0, "b": 1}', '{"b":1,"a":-0}'),
+        ('{"a": "x y"}', {"a": "x y"}),
+        ('{"a": "say \\"no\\""}', '{ "a" : "say \\"no\\"" }'),
+    ],
+)
+def test_the_same_arguments_in_other_letters(one, other):
+    """JSON writes one value in many ways."""
+    assert why([*turn(1, "f", one, "t1"), *turn(2, "f", other, "t2")]) == {2: "superseded"}
+    assert why([*turn(1, "f", other, "t1"), *turn(2, "f", one, "t2")]) == {2: "superseded"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [('{"a": "x y"}', '{"a": "xy "}'), ('{"a": 1}', '{"a": 2}'), ('{"a": 1}', '{"b": 1}')],
+)
+def test_other_arguments_of_the_same_length(one, other):
+    """As long is not the same."""
+    assert why([*turn(1, "f", one, "t1"), *turn(2, "f", other, "t2")]) == {}
