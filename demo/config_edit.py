@@ -39,12 +39,35 @@ def reader(text: str) -> YAML:
     return yaml
 
 
+class Misread(Exception):
+    """The config is YAML, and not what a Hermes takes; the text says what is wrong."""
+
+
+def fits(config: Any) -> Any:
+    """*config* as a mapping whose sections are mappings.
+
+    Raises:
+        Misread: it is something else.
+    """
+    config = CommentedMap() if config is None else config
+    if not isinstance(config, dict):
+        raise Misread(f"it is {_kind(config)}, and Hermes wants keys with values (`plugins:`)")
+    for name in ("plugins", "context"):
+        if config.get(name) is not None and not isinstance(config[name], dict):
+            raise Misread(f"`{name}:` is {_kind(config[name])}, and Hermes wants a mapping")
+    return config
+
+
+def _kind(value: Any) -> str:
+    return (
+        "a list" if isinstance(value, list) else "a text" if isinstance(value, str) else "a value"
+    )
+
+
 def section(config: Any, name: str) -> Any:
     """The mapping *name*, made if it is absent or empty."""
     if config.get(name) is None:
         config[name] = CommentedMap()
-    if not isinstance(config[name], dict):
-        raise TypeError(f"{name}: is not a mapping")
     return config[name]
 
 
@@ -52,7 +75,7 @@ def names(plugins: Any, key: str) -> list[Any]:
     """A list of plugin names as it stands, or an empty one."""
     value = plugins.get(key)
     if value is not None and not isinstance(value, list):
-        raise TypeError(f"plugins.{key}: is not a list")
+        raise Misread(f"`{key}:` under `plugins:` is no list")
     return value if value is not None else []
 
 
@@ -306,13 +329,20 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def unfit(error: Exception) -> str:
+    """What is wrong with a config that cannot be read, in a sentence."""
+    if isinstance(error, Misread):
+        return f"{error}."
+    mark = getattr(error, "problem_mark", None)
+    return f"it is no YAML in line {mark.line + 1}." if mark else "it is no YAML."
+
+
 def main() -> None:
     """Edit the text of the job."""
     job = json.load(sys.stdin)
     yaml = reader(job["text"])
     try:
-        config = yaml.load(job["text"])
-        config = CommentedMap() if config is None else config
+        config = fits(yaml.load(job["text"]))
         before = job.get("before") or {}
         said = remark(config)
         engine = (config.get("context") or {}).get("engine")
@@ -321,6 +351,9 @@ def main() -> None:
             before = switch_on(config)
         else:
             switch_off(config, before)
+    except (Misread, YAMLError) as error:
+        json.dump({"error": unfit(error)}, sys.stdout)
+        return
     except Exception as error:  # noqa: BLE001 - whatever is wrong with a file, a person is told
         json.dump({"error": f"{type(error).__name__}: {error}"}, sys.stdout)
         return

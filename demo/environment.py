@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -78,8 +80,7 @@ def stream(command: Sequence[str | Path], tell: Callable[[str], None]) -> None:
             if lines[-1].startswith(TELLING):
                 tell(lines[-1][:SHORT])
     if process.returncode:
-        shown = " ".join(str(part) for part in command)
-        raise Trouble("\n".join([f"this failed: {shown}", *lines[-15:]]))
+        raise Trouble("\n".join([f"this failed: {shown(command)}", *lines[-15:]]))
 
 
 def runs_hermes(python: Path) -> bool:
@@ -100,8 +101,21 @@ def _interpreters(script: Path) -> list[str]:
     return named
 
 
-def python_of_hermes(named: str | None) -> Path:
+def _hermes_on_path(apart_from: Path | None) -> tuple[str | None, str]:
+    """(the first ``hermes`` on PATH that is not below *apart_from*, one that is)."""
+    passed = ""
+    for folder in os.get_exec_path():
+        if found := shutil.which("hermes", path=folder):
+            if apart_from is None or not Path(found).resolve().is_relative_to(apart_from.resolve()):
+                return found, passed
+            passed = passed or found
+    return None, passed
+
+
+def python_of_hermes(named: str | None, apart_from: Path | None = None) -> Path:
     """The Python that runs the user's Hermes: as *named*, or of the ``hermes`` on PATH.
+
+    A ``hermes`` below *apart_from*, where this clone makes environments of its own, is not the user's.
 
     Raises Trouble, with what to do, if there is none.
     """
@@ -112,7 +126,12 @@ def python_of_hermes(named: str | None) -> Path:
         if not runs_hermes(path):
             raise Trouble(f"{named} cannot import hermes_cli: it is not the Python of a Hermes.")
         return path
-    command = shutil.which("hermes")
+    command, passed = _hermes_on_path(apart_from)
+    if command is None and passed:
+        raise Trouble(
+            f"the `hermes` on PATH is the demonstration's ({passed}), and there is no other. "
+            "Open a new shell, or name the Python that runs your Hermes with --python."
+        )
     if command is None:
         raise Trouble("there is no `hermes` on PATH; name the Python that runs it with --python.")
     script = Path(command).resolve()
@@ -145,6 +164,20 @@ def installer(python: Path) -> list[list[str]]:
         f"{python} has neither pip nor ensurepip, and there is no uv on PATH. Install the "
         "packages named above into that environment by the means that made it, and try again."
     )
+
+
+def shown(command: Sequence[str | Path]) -> str:
+    """A command as a person would type it."""
+    return shlex.join(str(part) for part in command)
+
+
+def uninstaller(python: Path, packages: Sequence[str]) -> str:
+    """The command that takes *packages*, given as requirements, out again."""
+    names = [re.split(r"[^\w.-]", each, maxsplit=1)[0] for each in packages]
+    uv = shutil.which("uv")
+    if uv and _output([python, "-m", "pip", "--version"]) is None:
+        return shown([uv, "pip", "uninstall", "--python", python, *names])
+    return shown([python, "-m", "pip", "uninstall", *names])
 
 
 def install(python: Path, wanted: Sequence[str], tell: Callable[[str], None]) -> None:

@@ -17,16 +17,26 @@ import shutil
 import subprocess
 import time
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .environment import Trouble, install, installer, python_of_hermes, requirements, unmet
+from .environment import (
+    Trouble,
+    install,
+    installer,
+    python_of_hermes,
+    requirements,
+    shown,
+    uninstaller,
+    unmet,
+)
 from .terminal import Terminal
 
 #: Remembers, beside the plugin, what the config said before: "engine", "enabled", "disabled",
 #: "sections", "listed" (config_edit.py), "backup" (the name of the copy that was kept, null if there was no
-#: config) and "wrote" (the SHA-256 of the config that was written).
+#: config) and "wrote" (the SHA-256 of the config that was written); and "packages" (what was installed for it).
 RECORD = "installed.json"
 
 
@@ -148,8 +158,8 @@ class Home:
         answer: dict[str, Any] = failed if done.returncode else json.loads(done.stdout)
         if "error" in answer:
             raise Trouble(
-                f"{self.config} cannot be edited: {answer['error']}\nBy hand: `lcm` in the list "
-                "plugins.enabled, and `engine: lcm` under context."
+                f"{self.config} cannot be edited: {answer['error']}\nNothing was changed. Put it right with an "
+                "editor and try again. By hand: `lcm` in the list plugins.enabled, and `engine: lcm` under context."
             )
         return Edit(with_endings(answer["text"], old), answer["before"], answer["remark"])
 
@@ -177,12 +187,16 @@ class Edit:
     gone: bool = False
 
 
-def find_home(folder: str, python: str | None) -> Home:
-    """The home at *folder*; raises Trouble if it is no folder or no Hermes is found."""
+def find_home(folder: str, python: str | None, ours: Path) -> Home:
+    """The home at *folder*; raises Trouble if it is no folder or no Hermes is found.
+
+    *ours*: where this clone keeps environments and homes of its own. Its Hermes runs no home but those.
+    """
     path = Path(folder).expanduser().resolve()
     if not path.is_dir():
         raise Trouble(f"{path} is no folder. Hermes makes its home at its first start.")
-    return Home(path, python_of_hermes(python))
+    own = path.is_relative_to(ours.resolve())
+    return Home(path, python_of_hermes(python, None if own else ours))
 
 
 def _unwritable(home: Home, *, config: bool, plugin: bool) -> Path | None:
@@ -261,8 +275,9 @@ def _show_packages(home: Home, missing: list[str], terminal: Terminal) -> None:
         terminal.say("- Nothing to install: what the plugin needs is there.")
         return
     terminal.say(f"- Install there: {', '.join(missing)}")
-    for command in installer(home.python):
-        terminal.say(f"    {' '.join(command)} ...")
+    *preparations, last = installer(home.python)
+    for command in (*preparations, [*last, *missing]):
+        terminal.say(f"    {shown(command)}")
 
 
 def into(root: Path, home: Home, terminal: Terminal, *, yes: bool) -> int:
@@ -290,7 +305,7 @@ def into(root: Path, home: Home, terminal: Terminal, *, yes: bool) -> int:
         with terminal.step("Installing what the plugin needs") as step:
             install(home.python, missing, lambda line: setattr(step, "detail", line))
     kept = _backup_name(home)
-    record = home.recorded() or _record(home, edit, kept)
+    record = _record(home, edit, kept, missing)
     if fresh:
         copy_plugin(root, home.plugin)
         terminal.say(f"Wrote {home.plugin}")
@@ -304,10 +319,16 @@ def into(root: Path, home: Home, terminal: Terminal, *, yes: bool) -> int:
     return 0
 
 
-def _record(home: Home, edit: Edit, kept: Path) -> dict[str, Any]:
-    """What the way out wants to know."""
+def _record(home: Home, edit: Edit, kept: Path, missing: Sequence[str]) -> dict[str, Any]:
+    """What the way out wants to know: of the config before the first way in, and all packages since."""
+    former = home.recorded()
+    if former and "packages" not in former and not missing:
+        return former  # of an older version, which did not write down what it installed
+    packages = [*dict.fromkeys([*former.get("packages", ()), *missing])]
     wrote = hashlib.sha256(edit.text.encode("utf-8")).hexdigest()
-    return {**edit.before, "backup": kept.name if home.config.exists() else None, "wrote": wrote}
+    backup = kept.name if home.config.exists() else None
+    before = former or {**edit.before, "backup": backup, "wrote": wrote}
+    return {**before, "packages": packages}
 
 
 def out_of(home: Home, terminal: Terminal, *, yes: bool) -> int:
@@ -320,9 +341,11 @@ def out_of(home: Home, terminal: Terminal, *, yes: bool) -> int:
     edit = home.as_it_was(before) or home.edited("off", before)
     terminal.title(f"The Hermes of {home.path}: what would change")
     there = home.plugin.is_symlink() or home.plugin.exists()
-    terminal.say(f"- {'Remove' if there else 'Nothing to remove at'} {home.plugin}")
+    if there:
+        terminal.say(f"- Remove {home.plugin}")
     changed = _show_config(home, edit, terminal)
     if not there and not changed:
+        terminal.say("It is not installed there.")
         return 0
     _make_sure(home, config=changed, plugin=there)
     if not yes and not terminal.agree("Do this?"):
@@ -334,19 +357,30 @@ def out_of(home: Home, terminal: Terminal, *, yes: bool) -> int:
         home.plugin.unlink()
     elif there:
         shutil.rmtree(home.plugin)
-    _say_what_stays(home, terminal)
+    if there:
+        terminal.say(f"Removed {home.plugin}")
+    _say_what_stays(home, before.get("packages"), terminal)
     return 0
 
 
-def _say_what_stays(home: Home, terminal: Terminal) -> None:
-    """What the way out leaves, for a person to delete or to keep."""
+def _say_what_stays(home: Home, packages: Sequence[str] | None, terminal: Terminal) -> None:
+    """What the way out leaves, for a person to delete or to keep; *packages*: None where nobody wrote them down."""
     terminal.say("Taken out. Start Hermes anew, and a gateway with `hermes gateway restart`.")
     terminal.say("What stays:")
     database = home.path / "lcm"
     if database.exists():
         terminal.say(f"- the database: {database}")
     if list(home.path.glob("config.yaml.before-lcm-*")):
-        terminal.say(f"- backups of the config: {home.config}.before-lcm-*")
-    terminal.say(
-        "- the packages in Hermes's Python, and settings under `lcm:` in config.yaml, if any"
-    )
+        terminal.say(f"- backups of the config, yours to delete: {home.config}.before-lcm-*")
+    if packages:
+        terminal.say(
+            "- the packages that were installed for it, unless something else needs them by now:"
+        )
+        terminal.say(f"    {uninstaller(home.python, packages)}")
+    elif packages is None:
+        terminal.say("- the packages in Hermes's Python")
+    else:
+        terminal.say(
+            "- the packages in Hermes's Python: they were there before, none was installed"
+        )
+    terminal.say("- settings under `lcm:` in config.yaml, if any")

@@ -229,7 +229,7 @@ def show(python: Path, home: Path, requests: list[Request], seen: Seen, terminal
     terminal.say(f"  export HERMES_HOME={shlex.quote(str(home))}")
     terminal.say(f"  export PATH={shlex.quote(str(python.parent))}:$PATH")
     terminal.say("  hermes lcm status     # and why, tree, search WORDS, view --open")
-    terminal.say("Into your own Hermes: scripts/quickstart --into ~/.hermes")
+    terminal.say("Into your own Hermes, in a new shell: scripts/quickstart --into ~/.hermes")
     good = seen.engine == "lcm" and story.ODD_FACT in seen.final and len(seen.compactions) >= ENOUGH
     return 0 if good else 1
 
@@ -260,10 +260,11 @@ def main(given: list[str]) -> int:
     terminal = Terminal()
     try:
         if options.into:
-            home = find_home(options.into, options.python)
+            home = find_home(options.into, options.python, PLACE)
             return into(ROOT, home, terminal, yes=options.yes)
         if options.out_of:
-            return out_of(find_home(options.out_of, options.python), terminal, yes=options.yes)
+            home = find_home(options.out_of, options.python, PLACE)
+            return out_of(home, terminal, yes=options.yes)
         return demonstrate(terminal)
     except Trouble as trouble:
         sys.stderr.write(f"scripts/quickstart: {trouble}\n")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from lcm.demo import environment, story
 from lcm.demo.environment import Trouble
-from lcm.demo.install import copy_plugin, plugin_parts
+from lcm.demo.install import copy_plugin, find_home, plugin_parts
 from lcm.demo.model import Call, Reply, Script, Turn, answer_summary, summarise, topic_of
 from lcm.demo.terminal import progress_line
 
@@ -140,6 +140,25 @@ def test_the_python_of_a_linked_hermes_is_found(bare, tmp_path, monkeypatch):
     assert environment.python_of_hermes(None) == bare / "bin" / "python"
 
 
+def test_the_hermes_of_the_demonstration_is_nobodys_own(bare, tmp_path, monkeypatch):
+    """It is first on PATH in a shell that looked around: passed over, refused alone, right for its own home."""
+    ours, own, home = tmp_path / ".venvs", tmp_path / "own", tmp_path / "home"
+    for folder in (ours / "quickstart" / "bin", ours / "quickstart-home", own, home):
+        folder.mkdir(parents=True)
+    python = bare / "bin" / "python"
+    (ours / "quickstart" / "bin" / "python").symlink_to(python)
+    demonstrations = ours / "quickstart" / "bin" / "python"
+    hermes_at(ours / "quickstart" / "bin", f"#!{demonstrations}\nimport hermes_cli\n")
+    monkeypatch.setattr(environment, "runs_hermes", lambda path: path in (python, demonstrations))
+    monkeypatch.setenv("PATH", f"{ours / 'quickstart' / 'bin'}:{own}")
+    with pytest.raises(Trouble, match=r"the demonstration's .*new shell.*--python"):
+        find_home(str(home), None, ours)
+    assert find_home(str(ours / "quickstart-home"), None, ours).python == demonstrations
+    hermes_at(own, f"#!{python}\nimport hermes_cli\n")
+    assert find_home(str(home), None, ours).python == python
+    assert find_home(str(home), str(demonstrations), ours).python == demonstrations
+
+
 def test_where_there_is_no_hermes_it_says_what_to_do(tmp_path, monkeypatch):
     """No guess, but the option that helps."""
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -158,6 +177,7 @@ def test_an_environment_without_pip_gets_it_or_uses_uv(bare, tmp_path, monkeypat
     first, second = environment.installer(python)
     assert first[1:] == ["-m", "ensurepip", "--default-pip"]
     assert second[1:4] == ["-m", "pip", "install"]
+    assert environment.uninstaller(python, wanted[-1:]).startswith(f"{python} -m pip uninstall ")
     uv = tmp_path / "uv"
     shutil.copy("/bin/true", uv)
     assert environment.installer(python) == [[str(uv), "pip", "install", "--python", str(python)]]

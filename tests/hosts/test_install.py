@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -331,3 +332,43 @@ def test_a_broken_config_is_left_alone(quickstart, tmp_path):
     quickstart("--into", tmp_path, "--yes", code=1)
     assert (tmp_path / "config.yaml").read_text() == "plugins: [unclosed\n"
     assert not (tmp_path / "plugins").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\nplugins: [unclosed\n", "it is no YAML in line 3."),
+        ("plugins:\n- weather\n", "`plugins:` is a list, and Hermes wants a mapping."),
+        ("context: compressor\n", "`context:` is a text, and Hermes wants a mapping."),
+        ("plugins:\n  enabled: weather\n", "`enabled:` under `plugins:` is no list."),
+        ("- plugins\n", "it is a list, and Hermes wants keys with values"),
+    ],
+    ids=["yaml", "plugins", "context", "enabled", "whole"],
+)
+@pytest.mark.parametrize("way", ["--into", "--out-of"])
+def test_a_config_that_hermes_would_not_take_is_said_to_be_one(
+    quickstart, tmp_path, way, text, said
+):
+    """In words that say what to change, with no name of a class; it stays as it was."""
+    (tmp_path / "config.yaml").write_text(text)
+    told = quickstart(way, tmp_path, "--yes", code=1, said="stderr")
+    assert f"config.yaml cannot be edited: {said}" in told
+    assert "Error" not in told and "<unicode" not in told
+    assert (tmp_path / "config.yaml").read_text() == text
+
+
+def test_the_way_out_names_the_packages_that_came(quickstart, host, tmp_path):
+    """With the line that takes them out; of a home where none came that is said, and a second time nothing is left."""
+    quickstart("--into", tmp_path, "--yes")
+    record = tmp_path / "plugins" / "lcm" / "installed.json"
+    written = json.loads(record.read_text())
+    assert written["packages"] == []
+    record.write_text(json.dumps({**written, "packages": ["rapidfuzz>=3.9", "sqlite-utils>=4,<5"]}))
+    quickstart("--into", tmp_path, "--yes")
+    said = quickstart("--out-of", tmp_path, "--yes")
+    assert f"Removed {tmp_path / 'plugins' / 'lcm'}" in said
+    (line,) = [each for each in said.splitlines() if " uninstall " in each]
+    assert str(host.python) in line and line.endswith(" rapidfuzz sqlite-utils")
+    assert "It is not installed there." in quickstart("--out-of", tmp_path, "--yes")
+    quickstart("--into", tmp_path, "--yes")
+    assert "none was installed" in quickstart("--out-of", tmp_path, "--yes")
