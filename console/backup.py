@@ -5,18 +5,19 @@ from __future__ import annotations
 import argparse
 import shlex
 import time as clock
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .screen import clean, many
 from .status import size
-from .verb import Answer, Call, Progress
+from .verb import Answer, Call, Progress, WrongCall
 
 if TYPE_CHECKING:
     from ..storage.backup import Copied
 
-__all__ = ["add", "how_to_restore", "make_backup", "run"]
+__all__ = ["add", "check", "how_to_restore", "make_backup", "run"]
 
 FOLDER: Final = "backups"
 """Beside the database: where a backup goes that was given no name."""
@@ -90,6 +91,12 @@ def _view(done: Copied, copied: str, commands: list[str]) -> str:
         *(f"  {command}" for command in commands),
     ]
     return clean("\n".join(lines) + "\n")
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """A backup of a part would not be one."""
+    if options.get("session"):
+        raise WrongCall("A backup is of everything. `export --session ID` takes one conversation.")
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..dag.ahead_record import AheadRecord
 from ..storage.errors import StoreError, StoreForeign, StoreMissing
+from .absent import ANOTHER
 from .backup import FOLDER, how_to_restore
 from .check import Check, good, note, wrong
 from .lock import check_lock
@@ -68,8 +69,13 @@ def _damaged(name: str, path: Path, said: str, more: str = "") -> Check:
     return wrong(name, said, f"{_STOP}{first}{rest}".strip(), commands=commands)
 
 
-def check_database(path: Path, looking: Callable[[str], None]) -> Iterator[Check]:
-    """Everything about one database file, from its folder to its index."""
+def check_database(
+    path: Path, looking: Callable[[str], None], mistaken: str = ""
+) -> Iterator[Check]:
+    """Everything about one database file, from its folder to its index.
+
+    *mistaken*: why none will come to be there, where none is.
+    """
     try:
         file = _file_of(path)
         path.parent.stat()
@@ -84,7 +90,7 @@ def check_database(path: Path, looking: Callable[[str], None]) -> Iterator[Check
     if file is not None and stat.S_ISDIR(file.st_mode):
         yield wrong("database", f"{path} is a folder, not a database.", _ANOTHER)
     elif not _size(path):
-        yield _no_file(path)
+        yield _no_file(path, mistaken)
     else:
         found = list(_inside(path, looking))
         yield from found
@@ -130,7 +136,7 @@ def _way_to(path: Path) -> str:
     return f"Run this as the user that runs Hermes, or give that user the folder: sudo chown -R USER {path.parent}"
 
 
-def _no_file(path: Path) -> Check:
+def _no_file(path: Path, mistaken: str) -> Check:
     left = _size(path.with_name(f"{path.name}-wal"))
     if left:
         wal = f"{path.name}-wal"
@@ -140,6 +146,8 @@ def _no_file(path: Path) -> Check:
             "Until then nothing is stored."
         )
         return wrong("database", said, remedy)
+    if mistaken:
+        return note("database", mistaken, ANOTHER)
     return note("database", f"There is none at {path} yet.", "It begins with the first turn.")
 
 

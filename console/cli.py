@@ -18,6 +18,7 @@ from typing import Any, Final
 from ..storage import open_store
 from ..storage.errors import StoreDamaged, StoreIndexBroken, StoreMissing
 from . import screen
+from .absent import mistaken
 from .arguments import Help, add_common, add_verbs, options_of
 from .chat import slash
 from .explaining import explain
@@ -114,7 +115,10 @@ def run(
         return STOPPED
     except Exception as error:  # noqa: BLE001 - a person gets words, never a traceback
         code = USAGE if isinstance(error, WrongCall) else WRONG
-        return _fail(error, path, as_data=as_data, code=code)
+        why = ""
+        if isinstance(error, StoreMissing) and (elsewhere or not db_path):
+            why = mistaken(Path(path), named=bool(getattr(args, "lcm_db", None)))
+        return _fail(error, path, why, as_data=as_data, code=code)
     return GOOD if found.good else WRONG
 
 
@@ -189,8 +193,8 @@ def _show(found: Answer, *, as_data: bool) -> None:
         screen.put(piece)
 
 
-def _fail(error: Exception, path: str, *, as_data: bool, code: int = WRONG) -> int:
-    what, hint = explain(error, path)
+def _fail(error: Exception, path: str, why: str = "", *, as_data: bool, code: int = WRONG) -> int:
+    what, hint = explain(error, path, why)
     if as_data:
         screen.put(f"{screen.to_data({'error': what, 'hint': hint})}\n")
     else:

@@ -17,7 +17,8 @@ from typing import Any, Final
 from ..dag.settings import load_settings, section_of
 from ..storage.errors import StoreError
 from . import checkup, hosting
-from .check import Check
+from .absent import mistaken
+from .check import Check, wrong
 from .screen import clean, many, width_of
 from .verb import Answer, Call
 
@@ -81,11 +82,16 @@ def _checks(call: Call, host: hosting.Hosting | None, path: Path) -> Iterator[Ch
         if call.progress is not None:
             call.progress(what, 0, 0)
 
+    outside = call.facts is None
+    unlike = mistaken(Path(call.path), named=host is None) if outside else ""
+    if host is not None and unlike and not path.exists():
+        yield wrong("home", unlike, "Name your Hermes home with --home DIR, or start Hermes once.")
+        return
     if host is not None:
         looking("Hermes")
         yield from hosting.check_host(host)
         yield from hosting.check_settings(host)
-    yield from checkup.check_database(path, looking)
+    yield from checkup.check_database(path, looking, unlike)
 
 
 def _repaired(call: Call, path: Path, checks: Sequence[Check]) -> Iterator[str]:

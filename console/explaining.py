@@ -6,6 +6,7 @@ from typing import Final
 
 from ..storage.errors import StoreError, StoreMissing
 from ..tools.answers import ToolError
+from .absent import ANOTHER
 from .verb import WrongCall
 
 __all__ = ["explain"]
@@ -16,8 +17,10 @@ _NEXT: Final = (
 )
 
 
-def explain(error: Exception, path: str) -> tuple[str, str]:
-    """What is wrong, and what to do next."""
+def explain(error: Exception, path: str, mistaken: str = "") -> tuple[str, str]:
+    """What is wrong, and what to do next; *mistaken*: why no database will come to be where none is."""
+    if isinstance(error, StoreMissing) and mistaken:
+        return mistaken, ANOTHER
     if isinstance(error, StoreMissing):
         return str(error), _NEXT
     if isinstance(error, ToolError):

@@ -63,6 +63,10 @@ def run(call: Call) -> Answer:
 def check(options: Mapping[str, Any]) -> None:
     """One thing at a time."""
     if options.get("finish"):
+        if options.get("text") is not None or options.get("session"):
+            raise WrongCall(
+                "--finish goes alone: it forgets nothing more, and only wipes old bytes."
+            )
         return
     if (options.get("text") is None) == (not options.get("session")):
         raise WrongCall("Say what to forget: --session ID, or --text for a string; one of them.")

@@ -11,7 +11,6 @@ import importlib.metadata
 import importlib.util
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from typing import Any, Final
 from ..dag.settings import load_settings, read_config, section_of
 from .check import Check, good, note, wrong
 from .plugin_check import check_plugin
-from .pythons import asked, python_of_hermes
+from .pythons import asked, hermes_of, python_of_hermes
 
 __all__ = ["Hosting", "check_host", "check_settings", "inside", "outside"]
 
@@ -89,8 +88,8 @@ def outside(home: Path) -> Hosting:
     try:
         config, unread = read_config(home / "config.yaml")
     except ImportError:
-        return Hosting(home, None, python=python_of_hermes())
-    return Hosting(home, config, unread, python=python_of_hermes())
+        return Hosting(home, None, python=python_of_hermes(home))
+    return Hosting(home, config, unread, python=python_of_hermes(home))
 
 
 def check_host(host: Hosting) -> Iterator[Check]:
@@ -173,7 +172,9 @@ def _enabled(host: Hosting) -> Check:
 def _compression(host: Hosting) -> Check:
     value = host.get("compression", "enabled")
     if value is None or value is True or str(value).lower() in ("true", "1", "yes"):
-        return good("compression", "Hermes asks its engine to compact")
+        return good(
+            "compression", "compression.enabled: Hermes asks the engine that it uses to compact"
+        )
     said = "compression.enabled is false: Hermes never asks an engine to compact."
     return wrong(
         "compression",
@@ -219,6 +220,12 @@ def _suffices(found: str, least: str) -> bool:
     return found == "?" or (found != "-" and numbers[0] >= numbers[1])
 
 
+_NO_HERMES: Final = "no `hermes` of your own is on PATH"
+_NAME_IT: Final = (
+    "Name the Python that runs your Hermes: PYTHON=/path/to/the/python scripts/lcm doctor"
+)
+
+
 def _dependencies(host: Hosting) -> Check:
     python = host.python or sys.executable
     if python == sys.executable:
@@ -229,17 +236,18 @@ def _dependencies(host: Hosting) -> Check:
             said = f"{python}, which runs Hermes, could not be asked what it has."
             return note("dependencies", said, f"Ask it: {python} -m pip list")
         found = told.split()
-    unknown = (
-        "the `hermes` on PATH names no Python" if shutil.which("hermes") else "no `hermes` on PATH"
-    )
+    unknown = "the `hermes` on PATH names no Python" if hermes_of(host.home) else _NO_HERMES
     who = python if host.python else f"{python} ({unknown}: whether that runs it is not known)"
     lacking = [
         f'"{package}>={least}"'
         for (_, package, least), version in zip(_NEEDED, found, strict=True)
         if not _suffices(version, least)
     ]
+    if not lacking and not host.python:
+        said = f"{unknown[:1].upper()}{unknown[1:]}: what it has is not known. All is there for {python}."
+        return note("dependencies", said, _NAME_IT)
     if not lacking:
-        return good("dependencies", f"all there for {who}")
+        return good("dependencies", f"all there for {python}")
     packages = " ".join(lacking)
     said = (
         f"{packages} missing for {who}: the plugin cannot load, and Hermes uses its own compressor."
@@ -293,7 +301,8 @@ def _log(host: Hosting) -> Iterator[Check]:
         said = f"The newest session that {path} tells of got Hermes's own compressor{_when(served[-1])}."
         yield wrong("log", said, "Put right what else is listed here, and start Hermes anew.")
     elif served:
-        yield good("log", f"the newest session in {path} got lcm{_when(served[-1])}")
+        said = f"the newest session in {path} (a review in the background is one) got lcm"
+        yield good("log", f"{said}{_when(served[-1])}")
     failed = [line for line in lines if _FAILED.search(line)]
     last = _FAILED.search(failed[-1]) if failed else None
     if last and last["what"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-__all__ = ["asked", "python_of_hermes"]
+__all__ = ["asked", "hermes_of", "python_of_hermes"]
 
 #: How the first lines of a program name its Python: itself, looked up by env, or behind a shell.
 _SHEBANGS: Final = (
@@ -19,14 +20,21 @@ _SHEBANGS: Final = (
 )
 
 
-def python_of_hermes() -> str:
-    """The Python in the first line of the `hermes` on PATH, whatever Python asks.
+#: Where a clone has the Hermes of its demonstration, and the home of it: no other home is run by that one.
+_DEMONSTRATION: Final = (".venvs", "quickstart", "bin")
+_ITS_HOME: Final = (".venvs", "quickstart-home", "hermes")
+
+
+def python_of_hermes(home: Path) -> str:
+    """The Python in the first line of the `hermes` on PATH that may run *home*, whatever Python asks.
 
     Where none is on PATH it is this one, if it has Hermes; empty if it is not known.
     """
-    program = shutil.which("hermes")
+    program = hermes_of(home)
     if not program:
-        return sys.executable if importlib.util.find_spec("hermes_cli") is not None else ""
+        here = Path(sys.executable)
+        has_hermes = importlib.util.find_spec("hermes_cli") is not None
+        return sys.executable if has_hermes and _may_run(here, home) else ""
     try:
         with Path(program).resolve().open("rb") as file:
             begin = file.read(600)
@@ -35,6 +43,19 @@ def python_of_hermes() -> str:
     found = next((match for each in _SHEBANGS if (match := each.match(begin))), None)
     name = found[1].decode("utf-8", "replace") if found else ""
     return name if "/" in name else shutil.which(name) or ""
+
+
+def hermes_of(home: Path) -> str:
+    """The first `hermes` on PATH that may run *home*; empty if there is none."""
+    for folder in os.get_exec_path():
+        found = shutil.which("hermes", path=folder)
+        if found and _may_run(Path(found).resolve(), home):
+            return found
+    return ""
+
+
+def _may_run(program: Path, home: Path) -> bool:
+    return program.parts[-4:-1] != _DEMONSTRATION or home.resolve().parts[-3:] == _ITS_HOME
 
 
 def asked(python: str, code: str, *words: str) -> str | None:

@@ -12,13 +12,13 @@ from ..storage.records import Session
 from ..tools.describe import stamp
 from .screen import clean, many
 from .status import no_session
-from .verb import Answer, Call
+from .verb import Answer, Call, WrongCall
 from .writing import ORIGIN
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["add", "gather", "run", "view"]
+__all__ = ["add", "check", "gather", "run", "view"]
 
 #: Shown unless all are asked for.
 _NEWEST: Final = 50
@@ -119,6 +119,12 @@ def run(call: Call) -> Answer:
     if not found:
         return Answer({"sessions": []}, shown=[no_session(call.store, call.facts)])
     return Answer({"sessions": found}, shown=view(found, everything=bool(call.options.get("all"))))
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """One of them is what other verbs are about."""
+    if options.get("session"):
+        raise WrongCall("`sessions` lists them all. `status --session ID` is about one.")
 
 
 def add(parser: argparse.ArgumentParser) -> None:

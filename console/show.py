@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..dag.settings import Settings
@@ -19,7 +19,7 @@ from ..tools.answers import ToolError
 from ..tools.desk import Desk
 from .present import present
 from .screen import clean, many
-from .status import no_session
+from .status import no_session, turns_of
 from .verb import Answer, Call, WrongCall, number_to
 
 __all__ = ["add", "check", "gather", "run", "view", "words"]
@@ -85,11 +85,17 @@ def gather_turn(store: Store, session: Session, turn: int) -> dict[str, Any]:
     """
     found = state_at(store, session.line, turn)
     if found is None:
-        raise ToolError(f"There is no turn {turn}.", "`hermes lcm status` says how many there are.")
+        raise ToolError(_no_turn(turn, turns_of(store, session)), "")
     own = [entry for entry in store.turns(session.line, turn, turn) if not entry.withdrawn]
     shown = {entry.id for entry in present(store, session).behind}
     verbatim = bool(own) and all(entry.id in shown for entry in own)
     return {**found.plain(), "messages": [entry.uid for entry in own], "verbatim": verbatim}
+
+
+def _no_turn(turn: int, last: int) -> str:
+    if turn <= last:
+        return f"Nothing of turn {turn} is in the conversation any more: it was withdrawn."
+    return f"There is no turn {turn}: the conversation has {many(last, 'turn')}."
 
 
 def view_turn(data: Mapping[str, Any]) -> str:
@@ -141,7 +147,7 @@ def _of_summary(data: Mapping[str, Any]) -> list[str]:
         ]
     extracted = ", extracted without a model" if data["degraded"] else ""
     size = max(data["levels"], key=int)
-    said = [f"{head}, in {size} tokens at the most{extracted}]"]
+    said = [f"{head}, in up to {size} tokens{extracted}]"]
     said += [f"topic: {data['topic']}"] if data["topic"] else []
     said.append(data["levels"][size])
     said += [f"ask about: {'; '.join(data['hints'])}"] if data["hints"] else []
@@ -169,14 +175,28 @@ def run(call: Call) -> Answer:
     if turn := call.options.get("turn"):
         data = gather_turn(call.open(), session, turn)
         return Answer(data, text=view_turn(data))
-    data = gather(call.open(), session, " ".join(call.options["uid"]))
-    return Answer(data, text=view(data))
+    found = [gather(call.open(), session, name) for name in _names(call.options["uid"])]
+    text = "\n".join(map(view, found))
+    return Answer(found[0] if len(found) == 1 else {"found": found}, text=text)
+
+
+def _names(words: Sequence[str]) -> list[str]:
+    """The names that were given: of ``[lcm 1a2b3c4d]`` a shell makes two words."""
+    names: list[str] = []
+    for word in words:
+        if names and names[-1].startswith("[") and "]" not in names[-1]:
+            names[-1] += f" {word}"
+        else:
+            names.append(word)
+    return names
 
 
 def check(options: Mapping[str, Any]) -> None:
-    """Something has to be asked for."""
-    if not (options.get("turn") or options.get("uid")):
-        raise WrongCall("Say which one: a uid, or --turn with a number.")
+    """One thing has to be asked for."""
+    turn, names = options.get("turn"), options.get("uid")
+    if bool(turn) == bool(names):
+        only = "; not both" if turn else ""
+        raise WrongCall(f"Say which one: a uid, or --turn with a number{only}.")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -185,7 +205,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "lcm_uid",
         metavar="UID",
         nargs="*",
-        help="6 or more characters, as search and tree show them, or as a summary does: [lcm 1a2b3c4d]",
+        help="6 or more characters, as search and tree show them, or as a summary does: [lcm 1a2b3c4d]; "
+        "several, one after the other",
     )
     parser.add_argument(
         "--turn",

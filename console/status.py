@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..dag.settings import Settings
@@ -11,6 +12,7 @@ from ..storage.records import Session
 from ..tools.desk import Desk
 from ..tools.status import DOCTOR, of_store, said_briefly
 from ..tools.status import status as tool_status
+from .absent import ANOTHER, mistaken
 from .present import present
 from .screen import grid, many
 from .verb import Answer, Call
@@ -18,7 +20,7 @@ from .verb import Answer, Call
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["gather", "is_well", "no_session", "run", "view"]
+__all__ = ["gather", "is_well", "no_session", "run", "turns_of", "view"]
 
 _NO_SESSION: Final = "no session yet: it begins with the first turn"
 
@@ -28,7 +30,7 @@ _NEVER_ASKED: Final = (
 )
 _UNKNOWN: Final = (
     "not known from here: this reads the database alone. `hermes lcm status` knows whether "
-    "a Hermes uses it."
+    "a Hermes uses it, and `scripts/lcm doctor` can tell."
 )
 #: Warnings that have a row each.
 _MOST_WARNINGS: Final = 5
@@ -70,11 +72,13 @@ def gather(
         "session": session.name if session else None,
         "note": "" if session else no_session(store, facts),
         "conversation": None,
+        "turns": None,
         "list": None,
         "saved_tokens": None,
         "requests": None,
         "store": None,
         "no_database": None,
+        "mistaken": "",
     }
     if store is not None:
         totals = store.totals()
@@ -86,9 +90,16 @@ def gather(
         }
         if session is not None:
             answer["conversation"] = tool_status(Desk(store, session, Settings()))
+            answer["turns"] = turns_of(store, session)
             answer |= _of_list(store, session)
             _fill(answer["context"], answer["requests"])
     return answer
+
+
+def turns_of(store: Store, session: Session) -> int:
+    """How many turns the conversation has, the one that goes on now included."""
+    end = store.tail(session.line, 1)
+    return end[0].turn if end else 0
 
 
 _SUMS: Final = ("requests", "prompt_tokens", "cache_read_tokens", "cache_write_tokens")
@@ -148,6 +159,8 @@ def view(data: Mapping[str, Any]) -> RenderableType:
         rows += [
             ("database", f"{store['database'] or 'in memory'} ({size(store['bytes'])}, {kept})")
         ]
+    elif data["mistaken"]:
+        rows.append(("database", f"{data['mistaken']} {ANOTHER}"))
     elif data["no_database"]:
         rows.append(
             ("database", f"none yet at {data['no_database']}: it begins with the first turn")
@@ -220,11 +233,12 @@ def _conversation(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     more += (
         [f"{many(kept['earlier_versions'], 'earlier version')}"] if kept["earlier_versions"] else []
     )
-    rows.append(("messages", ", ".join([f"{kept['messages']:,}", *more])))
+    said = f"{kept['messages']:,} in {many(data['turns'], 'turn')}"
+    rows.append(("messages", ", ".join([said, *more])))
     rows.append(("in the list", _list(data["list"])))
     rows.append(("summaries", _summaries(kept)))
     if ahead := kept.get("ahead"):
-        rows.append(("prepared", _ahead(ahead)))
+        rows.append(("made ahead", _ahead(ahead)))
     if last := kept.get("last_compaction"):
         rows.append(("compactions", f"{kept['compactions']:,}, the last at {last['time']}"))
         saved = f"{last['tokens_before']:,} -> {last['tokens_after']:,} tokens"
@@ -253,7 +267,7 @@ def _cache(requests: Mapping[str, Any]) -> list[tuple[str, str]]:
     share = requests["cache_read_tokens"] / requests["prompt_tokens"]
     of = f"{many(requests['prompt_tokens'], 'token')} in {many(requests['requests'], 'request')}"
     if not requests["cache_read_tokens"]:
-        return [("cache", f"the provider reports none of {of} from its cache")]
+        return [("cache", f"of {of}, none came from the provider's cache")]
     return [("cache", f"{share:.0%} of {of} came from the provider's cache")]
 
 
@@ -275,7 +289,8 @@ def _calls(spent: Mapping[str, Any] | None) -> list[tuple[str, str]]:
 
 def _ahead(ahead: Mapping[str, Any]) -> str:
     """What was made between turns, and whether that fails."""
-    said = f"ahead: {many(ahead['nodes'], 'node')}"
+    count = ahead["nodes"]
+    said = f"{count:,} {'summary' if count == 1 else 'summaries'}"
     if ahead["repaired"]:
         said += f", {ahead['repaired']:,} made again"
     if ahead["last"]:
@@ -308,5 +323,8 @@ def run(call: Call) -> Answer:
     data = gather(call.store, call.found(), call.facts)
     if call.store is None:
         data["no_database"] = call.path
-    missing = call.store is None and bool(call.options.get("db"))  # a file that was named is meant
-    return Answer(data, is_well(data) and not missing, [view(data)])
+        if call.facts is None:  # inside Hermes the home is one
+            data["mistaken"] = mistaken(Path(call.path), named=bool(call.options.get("db")))
+    if data["mistaken"]:
+        data["note"] = "none"
+    return Answer(data, is_well(data) and not data["mistaken"], [view(data)])

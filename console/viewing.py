@@ -43,6 +43,8 @@ def _written(call: Call, session: Session, out: str) -> Answer:
         part.open("w", encoding="utf-8", errors="replace", newline="\n") as file,
     ):
         file.writelines(standalone(store, session, progress))
+    if call.options.get("open"):
+        webbrowser.open(path.as_uri())
     count = store.totals(session.line).messages
     data = {"view": str(path), "session": session.name, "messages": count}
     text = (

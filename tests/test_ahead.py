@@ -511,7 +511,9 @@ def test_the_status_says_what_was_prepared(make, tmp_path):
     assert answer["ahead"]["last"]
     code, shown = lcm("status", "--db", tmp_path / "lcm.db")
     assert 0 == code
-    assert f"ahead: {answer['ahead']['nodes']} nodes, the last at" in " ".join(shown.split())
+    assert f"made ahead {answer['ahead']['nodes']} summaries, the last at" in " ".join(
+        shown.split()
+    )
 
 
 def test_the_doctor_finds_a_background_that_always_fails(make, tmp_path):

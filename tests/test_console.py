@@ -300,6 +300,7 @@ def test_status_before_the_first_turn_is_no_screen_of_zeros(tmp_path, capsys):
 def test_status_of_a_fresh_home_is_the_same_from_a_clone(tmp_path, call, capsys):
     """But for what only Hermes knows: no session, no database yet, where it will be. Nothing is wrong."""
     path = str(tmp_path / "lcm" / "lcm.db")
+    (tmp_path / "config.yaml").touch()
     assert ask(facts(window=None), "status", db_path=path) == 0
     inside = " ".join(capsys.readouterr().out.split())
     code, out, err = call("status", "--home", tmp_path)
@@ -310,7 +311,7 @@ def test_status_of_a_fresh_home_is_the_same_from_a_clone(tmp_path, call, capsys)
         assert f"none yet at {path}" in said.replace("\n", "")
     assert "not known from here" in outside
     assert json.loads(call("status", "--home", tmp_path, "--json")[1])["no_database"] == path
-    assert list(tmp_path.iterdir()) == []
+    assert [each.name for each in tmp_path.iterdir()] == ["config.yaml"]
 
 
 def test_facts_are_not_told_of_another_database(home, capsys):
@@ -538,6 +539,8 @@ def test_the_program_answers_with_exit_codes(home, tmp_path):
     good = shell("verify", "--home", home)
     assert (good.returncode, errors(good.stderr)) == (0, [])
     assert b"verify: every message accounted for" in good.stdout
+    assert shell("status", "--home", tmp_path).returncode == 1
+    (tmp_path / "config.yaml").touch()
     assert shell("status", "--home", tmp_path).returncode == 0
     assert shell("status", "--db", tmp_path / "none.db").returncode == 1
     for wrong in (

@@ -67,6 +67,24 @@ def test_a_no_is_answered_in_one_line(call):
     assert err.count("This would go") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["show", "1a2b3c4d", "--turn", "1"], "not both"),
+        (["forget", "--finish", "--session", "talk"], "--finish goes alone"),
+        (["forget", "--finish", "--text", "lamp"], "--finish goes alone"),
+        (["backup", "--session", "talk"], "export --session"),
+        (["sessions", "--session", "talk"], "status --session"),
+    ],
+    ids=" ".join,
+)
+def test_what_would_be_left_aside_is_a_wrong_call(call, words, said):
+    """Exit code 2 instead of an answer to a part of what was asked."""
+    code, out, err = call(*words)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
 @pytest.mark.parametrize("words", [["forget"], ["show"], ["forget", "--session", "a", "--text"]])
 def test_a_call_that_lacks_something_is_a_wrong_call(call, words):
     """Exit code 2, and the options that it wants."""

@@ -290,3 +290,55 @@ def test_a_host_log_that_is_not_there_is_called_so(database, call, tmp_path):
     code, _, err = call("verify", "--host-db", tmp_path / "state.db", "--db", database)
     assert code == 1
     assert f"There is no file {tmp_path / 'state.db'}. --host-db takes" in " ".join(err.split())
+
+
+def test_show_shows_all_that_is_asked_for(database, call):
+    """One after the other, as data a list; one that is not there fails the call, and nothing is left aside."""
+    store = open_store(database, create=False)
+    nodes = store.nodes_on([store.sessions()[0].line])
+    first, second = nodes[0].uid[:12], nodes[1].uid[:12]
+    store.close()
+    both = call("show", first, second, "--db", database)
+    alone = [call("show", each, "--db", database)[1] for each in (first, second)]
+    assert both == (0, "\n".join(alone), "")
+    found = json.loads(call("show", first, second, "--db", database, "--json")[1])["found"]
+    assert [each["uid"][:12] for each in found] == [first, second]
+    brackets = ("[lcm", f"{first}]", "[lcm", f"{second}]")
+    assert call("show", *brackets, "--db", database) == both
+    code, out, err = call("show", first, "xyzzzz", "--db", database)
+    assert (code, out) == (1, "")
+    assert "Nothing here is called 'xyzzzz'" in err
+
+
+def test_a_turn_that_is_not_there_is_told_how_many_there_are(talk, call):
+    """So does the status, in words and as data."""
+    code, _, err = call("show", "--turn", "999", "--db", talk)
+    assert code == 1
+    assert "There is no turn 999: the conversation has 6 turns." in err
+    assert "24 in 6 turns" in call("status", "--db", talk)[1]
+    assert json.loads(call("status", "--db", talk, "--json")[1])["turns"] == 6
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("status",), ("why",), ("search", "x"), ("show", "123456"), ("tree",), ("view", "--out", "x.html"),
+     ("sessions",), ("verify",), ("backup",), ("export",), ("forget", "--session", "x")],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_place_that_is_mistaken_is_no_fresh_one(tmp_path, call, words):
+    """Of a file that was named and of a home that is none: exit code 1, and what is the matter with it."""
+    file, folder = tmp_path / "typo.db", tmp_path / "no-home"
+    folder.mkdir()
+    for place, said in (
+        (("--db", file), f"There is no such file: {file}."),
+        (("--home", folder), f"{folder} does not look like a Hermes home"),
+    ):
+        code, out, err = call(*words, *place)
+        told = " ".join(f"{out} {err}".split())
+        assert code == 1
+        assert said.replace(" ", "") in told.replace(" ", "")
+        assert "begins with the first turn" not in told
+    (folder / "state.db").touch()
+    code, out, err = call(*words, "--home", folder)
+    assert code == (0 if words == ("status",) else 1)
+    assert "begins with the first turn" in " ".join(f"{out} {err}".split())

@@ -19,6 +19,7 @@ from lcm import LCMEngine
 from lcm.console.backup import make_backup
 from lcm.console.cli import main, slash
 from lcm.console.hosting import Hosting, check_host, check_settings
+from lcm.console.pythons import python_of_hermes
 from lcm.demo.install import copy_plugin
 from lcm.storage import open_store
 from lcm.storage.holders import writers
@@ -47,10 +48,18 @@ def home(tmp_path, monkeypatch):
     engine.ingest(talk(10))
     engine.close()
     log(home, "2026-11-30 01:02:03,4 INFO x: lcm is the context engine of session s (database d)")
-    monkeypatch.setenv("PATH", str(tmp_path / "no-hermes"))
+    monkeypatch.setenv("PATH", str(hermes_in(tmp_path / "own")))
     for name in ("HERMES_HOME", "HERMES_SAFE_MODE"):
         monkeypatch.delenv(name, raising=False)
     return home
+
+
+def hermes_in(folder, python=sys.executable):
+    """A folder for PATH with a `hermes` that this Python runs."""
+    folder.mkdir(parents=True)
+    (folder / "hermes").write_text(f"#!{python}\n")
+    (folder / "hermes").chmod(0o755)
+    return folder
 
 
 def configure(home, config):
@@ -272,6 +281,37 @@ def test_the_python_of_hermes_is_asked_what_it_lacks(home, ask, bare, monkeypatc
     assert remedy.startswith(f"{bare} -m pip install ")
     for package in ("networkx", "rapidfuzz", "regex", "rich", "sqlite-utils>=4", "pyyaml"):
         assert package in remedy
+
+
+def test_a_python_that_is_not_known_to_run_hermes_proves_nothing(home, ask, monkeypatch, tmp_path):
+    """No `hermes` on PATH, or the demonstration's alone: what this one has is a note that says how to name it."""
+    demonstration = hermes_in(tmp_path / ".venvs" / "quickstart" / "bin")
+    for folder in (tmp_path / "nothing", demonstration):
+        monkeypatch.setenv("PATH", str(folder))
+        code, data = ask()
+        told = by_name(data, "note")["dependencies"]
+        assert code == 0
+        assert "No `hermes` of your own is on PATH" in told["said"]
+        assert "PYTHON=" in told["remedy"]
+    own = tmp_path / ".venvs" / "quickstart-home" / "hermes"
+    own.parent.mkdir()
+    home.rename(own)
+    assert python_of_hermes(own) == sys.executable
+    assert python_of_hermes(home) == ""
+
+
+def test_a_folder_that_is_no_home_is_said_to_be_none(tmp_path, capsys):
+    """Nothing is to be installed into it; and a file that was named and is not there is no fresh one."""
+    assert main(["doctor", "--home", str(tmp_path), "--json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert list(by_name(data, "wrong", "note", "ok")) == ["home"]
+    assert "does not look like a Hermes home" in data["checks"][0]["said"]
+    (tmp_path / "state.db").touch()
+    assert main(["doctor", "--home", str(tmp_path), "--json"]) == 1
+    assert "home" not in by_name(json.loads(capsys.readouterr().out), "wrong")
+    assert main(["doctor", "--db", str(tmp_path / "typo.db"), "--json"]) == 0
+    told = by_name(json.loads(capsys.readouterr().out), "note")["database"]["said"]
+    assert told == f"There is no such file: {tmp_path / 'typo.db'}."
 
 
 def test_a_package_that_is_too_old_is_missing(home, ask, bare, monkeypatch):

@@ -63,7 +63,7 @@ def test_passes_ask_nobody_because_the_turns_before_did(make_home):
         assert len(set(sources)) == len(sources)
         waits = [end - began for began, end, _ in result["passes"]]
         assert statistics.median(waits) < SECONDS / 2
-    assert "prepared" in home.hermes("lcm", "status").stdout
+    assert "made ahead" in home.hermes("lcm", "status").stdout
     assert 0 == home.hermes("lcm", "verify").returncode
 
 
