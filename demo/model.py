@@ -2,7 +2,7 @@
 
 The script is a list of turns; a turn is found by its user's text, and each request
 that belongs to it is answered by the turn's next step. Requests without tools are
-the host's auxiliary calls: they get a summary made from the text that they bring.
+the host's auxiliary calls: they get a summary made from the text that they bring (summaries.py).
 Every request is kept, so that a reader can see what really reached the wire.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,16 +17,11 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
+from .notes import Note
+from .summaries import CHARS_PER_TOKEN, Noted, answer_summary
+
 MODEL = "scripted-model"
 SUMMARY_MODEL = "scripted-summary"
-#: A provider counts about four characters to a token; exactness does not matter here.
-CHARS_PER_TOKEN = 4
-#: What a summary keeps of one line.
-LONGEST_LINE = 160
-#: Whose words a topic is taken from, in this order.
-SPEAKERS = ("user", "assistant")
-_SAID = tuple(f"{who}: " for who in SPEAKERS)
-
 Message = Mapping[str, Any]
 
 
@@ -63,6 +57,14 @@ class Turn:
 
     user: str
     steps: tuple[Step, ...]
+    note: Note | None = None  #: what a summary says of it
+
+    @property
+    def noted(self) -> Noted | None:
+        """Its note, known by what was asked and answered last, if that does not depend on the request."""
+        last = self.steps[-1]
+        answer = [f"assistant: {last.text}"] if isinstance(last, Reply) else []
+        return Noted(self.note, (f"user: {self.user}\n", *answer)) if self.note else None
 
 
 def text_of(content: object) -> str:
@@ -80,55 +82,6 @@ def estimate(request: Mapping[str, Any]) -> int:
     return max(1, sum(len(json.dumps(part)) for part in parts) // CHARS_PER_TOKEN)
 
 
-def summarise(text: str, max_chars: int = 900) -> str:
-    """The lines of *text* that carry most: decisions, paths, numbers, names, in their order.
-
-    A line that says something twice counts once. The result is at most *max_chars* long.
-    """
-    lines = list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
-    said = [line for line in lines if line.startswith(_SAID)]  # and not what tools printed
-    lines = said or lines
-    weight = re.compile(
-        r"[/_]\w|\d{2,}|\b(?:decide|because|must|never|error|fix)\w*", re.IGNORECASE
-    )
-    weights = [len(weight.findall(line[:200])) for line in lines]
-    telling = [i for i, told in enumerate(weights) if told] or range(len(lines))
-    ranked = sorted(telling, key=lambda i: (-weights[i], i))
-    longest = min(LONGEST_LINE, max_chars)
-    chosen: list[int] = []
-    room = max_chars + 1
-    for index in ranked:
-        room -= min(len(lines[index]), longest) + 1
-        if room < 0:
-            break
-        chosen.append(index)
-    return "\n".join(lines[i][:longest] for i in sorted(chosen))
-
-
-def topic_of(text: str) -> str:
-    """What a person said first, else what the agent did, else how it begins; eight words at most."""
-    spoken = (re.search(rf"^{who}: ([^.?!\n]+[.?!]?)", text, re.MULTILINE) for who in SPEAKERS)
-    first = next((found.group(1) for found in spoken if found), text)
-    return " ".join(first.split()[:8])
-
-
-def answer_summary(prompt: str) -> str:
-    """The answer of a summary model: the JSON that the plugin asks for, made from its source.
-
-    Any other prompt without tools gets a plain summary of itself.
-    """
-    sizes = re.findall(r'^- "(\d+)": at most (\d+) tokens', prompt, re.MULTILINE)
-    source = re.search(r" conversation begins\n(.*)\n[^\n]* conversation ends", prompt, re.DOTALL)
-    if not sizes or source is None:
-        return summarise(prompt) or "Nothing was said."
-    text = source.group(1)
-    levels = {size: summarise(text, int(tokens) * 3) or text[:40] for size, tokens in sizes}
-    named = list(dict.fromkeys(re.findall(r"\w+/[\w.-]+\w", text)))
-    topic = topic_of(text)
-    answer = {"topic": topic, "hints": named[:4] or [topic], "levels": levels}
-    return json.dumps({**answer, "sufficient_tokens": int(sizes[-1][0])}, ensure_ascii=False)
-
-
 class Script:
     """Which reply comes next. Thread-safe; the same request sent twice gets the same reply."""
 
@@ -136,6 +89,7 @@ class Script:
         self._turns = turns
         self._next = [0] * len(turns)
         self._given: dict[str, Reply] = {}
+        self.noted = [turn.noted for turn in turns if turn.noted]
         self._lock = threading.Lock()
 
     def answer(self, messages: list[Message]) -> Reply:
@@ -223,7 +177,8 @@ class ScriptedModel(ThreadingHTTPServer):
         if body.get("tools"):
             reply = self.script.answer(messages)
         else:
-            reply = Reply(answer_summary(text_of(messages[-1].get("content")) if messages else ""))
+            asked = text_of(messages[-1].get("content")) if messages else ""
+            reply = Reply(answer_summary(asked, self.script.noted))
         with self._lock:
             ids = tuple(f"call_{self._calls + n:06d}" for n in range(len(reply.calls)))
             self._calls += len(ids)

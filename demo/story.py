@@ -13,15 +13,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from . import matters
 from .model import Call, Message, Reply, Step, Turn, text_of
+from .notes import Matter, Note
 
 #: Said once, early, and asked for when it has long left the context.
 ODD_FACT = "The brass plate behind the barometer in the lamp room reads QUIET-HERON."
 ODD_QUESTION = "What was written on that brass plate, word for word? I need it for the museum."
 ODD_QUERY = "brass plate barometer"
 
-NIGHTS = 20
-MONTHS = 12
 SEED = 20
 
 
@@ -64,18 +64,17 @@ def {name}(values: list[float]) -> list[float]:
     """Keep the values that are below the limit, in their order."""
     return [value for value in values if value < LIMIT]
 '''
-MODULES = {"lamp": 925, "battery": 13, "tide": 5, "fog": 3, "relay": 40, "report": 80}
 
 
 def lay_out(folder: Path) -> None:
     """Write the project's files into *folder*."""
     for name in ("logs", "tables", "beacon"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    for number in range(1, NIGHTS + 1):
+    for number in range(1, matters.NIGHTS + 1):
         (folder / "logs" / f"night-{number:02d}.log").write_text(night(number))
-    for month in range(1, MONTHS + 1):
+    for month in range(1, matters.MONTHS + 1):
         (folder / "tables" / f"tides-{month:02d}.csv").write_text(tides(month))
-    for name, limit in MODULES.items():
+    for name, limit in matters.LIMITS.items():
         text = MODULE.format(title=f"Watches the {name}.", name=f"watch_{name}", limit=limit)
         (folder / "beacon" / f"{name}.py").write_text(text)
 
@@ -84,9 +83,9 @@ def _read(path: str) -> Call:
     return Call("read_file", {"path": path})
 
 
-def _say(user: str, answer: str, *calls: Call) -> Turn:
+def _say(user: str, answer: str, *calls: Call, note: Note | None = None) -> Turn:
     steps: tuple[Step, ...] = (Reply(calls=calls), Reply(answer)) if calls else (Reply(answer),)
-    return Turn(user, steps)
+    return Turn(user, steps, note)
 
 
 def _nights(numbers: Iterable[int]) -> list[Turn]:
@@ -95,6 +94,7 @@ def _nights(numbers: Iterable[int]) -> list[Turn]:
             f"Go through the log of night {n}. Which relay stuck?",
             f"In night {n} it was relay {n * 7 + 3}; it was freed by hand. Nothing else stood out.",
             _read(f"logs/night-{n:02d}.log"),
+            note=Note(matters.RELAYS, (str(n),)),
         )
         for n in numbers
     ]
@@ -107,6 +107,7 @@ def _tables(months: Iterable[int]) -> list[Turn]:
             f"Months {m} and {m + 1} have the same four columns, 112 rows each.",
             _read(f"tables/tides-{m:02d}.csv"),
             _read(f"tables/tides-{m + 1:02d}.csv"),
+            note=Note(matters.TABLES, (str(m), str(m + 1))),
         )
         for m in months
     ]
@@ -116,15 +117,34 @@ def _modules(names: Iterable[str]) -> list[Turn]:
     return [
         _say(
             f"What limit does the {name} watch use?",
-            f"watch_{name} in beacon/{name}.py keeps what is below {MODULES[name]}.",
+            f"watch_{name} in beacon/{name}.py keeps what is below {matters.LIMITS[name]}.",
             _read(f"beacon/{name}.py"),
+            note=Note(matters.WATCHES, (name,)),
         )
         for name in names
     ]
 
 
-def _talk(pairs: Iterable[tuple[str, str]]) -> list[Turn]:
-    return [_say(user, answer) for user, answer in pairs]
+def _talk(told: Iterable[tuple[str, str, Matter | None]]) -> list[Turn]:
+    return [_say(user, answer, note=Note(about) if about else None) for user, answer, about in told]
+
+
+def _alarms() -> list[Turn]:
+    return [
+        _say(
+            f"Is alarm {n} wired?",
+            f"Alarm {n} is wired and tested.",
+            note=Note(matters.WIRING, (str(n),)),
+        )
+        for n in range(1, matters.ALARMS + 1)
+    ]
+
+
+def _chapters() -> list[Turn]:
+    return [
+        _say(f"Write chapter {n} of the report.", _chapter(n), note=Note(matters.REPORT, (str(n),)))
+        for n in range(1, matters.CHAPTERS + 1)
+    ]
 
 
 def _answer(message: Message) -> dict[str, Any]:
@@ -168,7 +188,7 @@ def _quote(messages: list[Message]) -> Reply:
 def recall() -> Turn:
     """The question of the last day: search, open, quote."""
     search = Reply(calls=(Call("lcm_grep", {"query": ODD_QUERY}),))
-    return Turn(ODD_QUESTION, (search, _expand, _quote))
+    return Turn(ODD_QUESTION, (search, _expand, _quote), Note(matters.QUOTE))
 
 
 def turns() -> list[Turn]:
@@ -178,12 +198,14 @@ def turns() -> list[Turn]:
             (
                 "We have two weeks to put the harbour light in order. Ready?",
                 "Ready. Where do we begin?",
+                matters.PLAN,
             ),
             (
                 f"One thing before I forget it: {ODD_FACT} Odd, isn't it?",
                 "It is. I will keep it in mind.",
+                matters.PLATE,
             ),
-            ("ok", "Then let us look at the nights."),
+            ("ok", "Then let us look at the nights.", None),
         ]
     )
     decisions = _talk(
@@ -191,19 +213,29 @@ def turns() -> list[Turn]:
             (
                 "Decide: one alarm for all relays, or one each?",
                 "One each. A single alarm would hide which relay is stuck.",
+                matters.DECISION,
             ),
-            ("ok", "Noted: one alarm for each relay."),
+            ("ok", "Noted: one alarm for each relay.", None),
             (
                 "And the battery limit stays at 13?",
                 "Yes, 13. Below it the lamp never slowed down in the nights that I have read.",
+                matters.BATTERY,
             ),
         ]
     )
     last = _talk(
         [
-            ("What is left for tomorrow?", "The report, and the alarms in beacon/relay.py."),
-            ("ok", "Good night."),
-            ("Good morning. The museum called.", "Good morning. What do they need?"),
+            (
+                "What is left for tomorrow?",
+                "The report, and the alarms in beacon/relay.py.",
+                matters.REST,
+            ),
+            ("ok", "Good night.", None),
+            (
+                "Good morning. The museum called.",
+                "Good morning. What do they need?",
+                matters.MUSEUM,
+            ),
         ]
     )
     return [
@@ -215,11 +247,11 @@ def turns() -> list[Turn]:
         *_nights(range(6, 11)),
         *_modules(["tide", "fog"]),
         *_tables([5, 7]),
-        *_talk((f"Is alarm {n} wired?", f"Alarm {n} is wired and tested.") for n in range(1, 13)),
+        *_alarms(),
         *_nights(range(11, 17)),
         *_modules(["relay", "report"]),
         *_tables([9, 11]),
-        *_talk((f"Write chapter {n} of the report.", _chapter(n)) for n in range(1, 11)),
+        *_chapters(),
         *_nights(range(17, 21)),
         *last,
         recall(),
@@ -237,7 +269,7 @@ def _chapter(number: int) -> str:
         "failed once and recovered",
     ]
     lines = [
-        f"{chance.choice(subjects)} {chance.choice(deeds)} in night {chance.randint(1, NIGHTS)}."
+        f"{chance.choice(subjects)} {chance.choice(deeds)} in night {chance.randint(1, matters.NIGHTS)}."
         for _ in range(140)
     ]
     return f"Chapter {number}\n\n" + " ".join(lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 from lcm.demo import environment, story
 from lcm.demo.environment import Trouble
 from lcm.demo.install import copy_plugin, find_home, plugin_parts
-from lcm.demo.model import Call, Reply, Script, Turn, answer_summary, summarise, topic_of
+from lcm.demo.model import Call, Reply, Script, Turn
 from lcm.demo.terminal import progress_line
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -229,42 +228,6 @@ def test_the_scripted_model_keeps_its_place():
     assert script.answer(rows) == look
     assert script.answer([*rows, {"role": "tool", "content": "blue"}]).text == "calm"
     assert script.unsaid() == []
-
-
-def test_the_scripted_summary_depends_on_its_source():
-    """Shorter than its source and made of its lines; in the sizes that were asked for."""
-    text = "\n".join(f"We decided on path/{n:02d} because of {n * 31}." for n in range(100))
-    summary = summarise(text)
-    assert 0 < len(summary) < len(text) // 3
-    assert set(summary.splitlines()) <= set(text.splitlines())
-    asked = f'- "15": at most 15 tokens\n- "250": at most 250 tokens\n= conversation begins\n{text}'
-    answer = json.loads(answer_summary(f"{asked}\n= conversation ends\n"))
-    assert {size: len(t) <= int(size) * 3 for size, t in answer["levels"].items()} == {
-        "15": True,
-        "250": True,
-    }
-    assert answer["hints"][0] == "path/00"
-    assert answer_summary("") != ""
-
-
-@pytest.mark.parametrize(
-    ("text", "topic"),
-    [
-        (
-            "user: Go through the log of night 1. Which relay stuck?",
-            "Go through the log of night 1.",
-        ),
-        (
-            "tool (read_file): {}\nassistant: It was relay 10; nothing else.",
-            "It was relay 10; nothing else.",
-        ),
-        ("tool (read_file): {}", "tool (read_file): {}"),
-    ],
-    ids=["a person", "the agent", "nobody"],
-)
-def test_the_scripted_topic_is_what_somebody_said(text, topic):
-    """A sentence of a person, or of the agent; a tool's raw output only where nobody spoke."""
-    assert topic_of(text) == topic
 
 
 def test_lcm_from_a_clone_names_everything_that_is_missing(tmp_path):
