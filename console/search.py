@@ -66,8 +66,7 @@ def _head(result: Mapping[str, Any]) -> Any:
     from rich.text import Text
 
     text = Text(result["uid"][:_SHORT], style="cyan")
-    turn = f", turn {result['turn']}" if result["turn"] else ""
-    text.append(f" {result['role'] or 'summary'}{turn}, {result['time']}", style="")
+    text.append(f" {result['role'] or 'summary'}{_turns_of(result)}, {result['time']}", style="")
     if result.get("session"):
         text.append(f", session {flat(result['session'])}", style="dim")
     if result["covered_by"]:
@@ -75,6 +74,13 @@ def _head(result: Mapping[str, Any]) -> Any:
     if result.get("withdrawn"):
         text.append(", withdrawn", style="yellow")
     return text
+
+
+def _turns_of(result: Mapping[str, Any]) -> str:
+    first, last = result.get("turns") or (result["turn"], result["turn"])
+    if not first:
+        return ""
+    return f", turn {first}" if first == last else f", turns {first}-{last}"
 
 
 def run(call: Call) -> Answer:

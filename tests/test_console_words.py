@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 
 import pytest
 from lcm.console.cli import main
+from lcm.console.search import view
 from lcm.console.verb import find_session
 from lcm.dag.ingest import Ledger
 from lcm.dag.settings import Settings
@@ -13,6 +15,7 @@ from lcm.storage import open_store
 from lcm.tools.desk import Desk
 from lcm.tools.grep import grep
 from moving import full_store
+from rich.console import Console
 from talks import compacted, deep, long
 
 
@@ -244,6 +247,24 @@ def test_search_has_the_filters_of_the_tool(talk, call, words, asked, turns, rol
     assert "".join(sorted({str(each["turn"]) for each in found["results"]})) == turns
     assert "".join(sorted({each["role"][0] for each in found["results"]})) == roles
     assert f"{len(found['results'])} found" in call(*words)[1]
+
+
+@pytest.mark.parametrize(
+    ("turns", "said"),
+    [
+        ({"turn": 1, "turns": [1, 10]}, "1a2b3c4d summary, turns 1-10, "),
+        ({"turn": 2, "turns": [2, 2]}, "1a2b3c4d summary, turn 2, "),
+        ({"turn": 3, "role": "user"}, "1a2b3c4d user, turn 3, "),
+        ({"turn": None, "role": "user"}, "1a2b3c4d user, 2026"),
+    ],
+)
+def test_a_result_says_its_turns(turns, said):
+    """A summary all that it stands for, a message its one, if it has one."""
+    result = {"uid": "1a2b3c4d5e6f", "role": None, "time": "2026-12-01T10:00:00Z"}
+    result |= {"snippet": "A lamp.", "covered_by": None, **turns}
+    screen = Console(file=StringIO(), width=100)
+    screen.print(view({"results": [result], "total": 1, "mode": "auto"}))
+    assert said in screen.file.getvalue()
 
 
 @pytest.mark.parametrize("turns", ["0", "x", "3-2", "1234567890", "2-3-4"])

@@ -68,9 +68,8 @@ SUMMARY = json.dumps(
 )
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def desk(request, tmp_path):
-    store = open_store("memory:" if request.param == "memory" else tmp_path / "lcm.db")
+def desk_with(store, summary=SUMMARY):
+    """A desk in a conversation that was compacted, by a model that writes *summary* each time."""
     session = store.open_session("s")
     ledger = Ledger(store, session)
     filler = [
@@ -80,10 +79,16 @@ def desk(request, tmp_path):
     ]
     _, binding = ledger.bind([*ROWS, *filler])
     request = PassRequest(
-        Settings(), 8000, 6000, None, False, False, [route(lambda _: SUMMARY, trusted=True)]
+        Settings(), 8000, 6000, None, False, False, [route(lambda _: summary, trusted=True)]
     )
     compact(store, session.line, binding, request)
-    yield Desk(store, session, Settings())
+    return Desk(store, session, Settings())
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def desk(request, tmp_path):
+    store = open_store("memory:" if request.param == "memory" else tmp_path / "lcm.db")
+    yield desk_with(store)
     store.close()
 
 
@@ -183,6 +188,22 @@ def test_results_have_the_pinned_shape_and_can_be_expanded(desk):
         assert "error" not in ask(desk, "lcm_expand", uid=each["uid"])
         if each["covered_by"]:
             assert "zebra" in json.dumps(ask(desk, "lcm_expand", uid=each["covered_by"][:8]))
+
+
+@pytest.mark.parametrize(
+    ("topic", "told"),
+    [
+        ("Animals", "Animals. all of four words"),
+        ("Animals.", "Animals. all of four words"),
+        ("Which animals?", "Which animals? all of four words"),
+    ],
+)
+def test_a_topic_ends_in_one_stop(topic, told):
+    """Where a result is a summary, its topic stands before its text as a sentence, whether it was one or not."""
+    store = open_store("memory:")
+    desk = desk_with(store, json.dumps({**json.loads(SUMMARY), "topic": topic}))
+    assert told in hit(desk, "four words")
+    store.close()
 
 
 def test_exact_folds_nothing_and_counts_all(desk):

@@ -21,6 +21,8 @@ __all__ = ["POOL", "Ranking", "note_on", "results"]
 #: Hits that are ranked for a question; the rest would not be read.
 POOL = 200
 _SMALLEST_SNIPPET = 40
+#: Ways to end a sentence.
+_STOPS = (".", "!", "?", "\u2026", "\u3002", "\uff1f", "\uff01")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +107,17 @@ def _of_node(node: Node, hit: Hit, needles: Sequence[str], room: int) -> dict[st
         "turn": node.first_turn,
         "turns": [node.first_turn, node.last_turn],
         "time": stamp(node.time),
-        "snippet": snippet(f"{node.topic}. {node.texts[max(node.texts)]}", needles, room),
+        "snippet": snippet(_told(node), needles, room),
         "covered_by": None,
         "score": round(hit.score, 3),
     }
+
+
+def _told(node: Node) -> str:
+    """Its topic and its largest text; a topic may be a sentence itself."""
+    text = node.texts[max(node.texts)]
+    stop = "" if node.topic.endswith(_STOPS) else "."
+    return f"{node.topic}{stop} {text}" if node.topic else text
 
 
 def note_on(desk: Desk, ranking: Ranking, hits: Sequence[Hit], where: Filter) -> str:
