@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 from lcm.demo import story
-from lcm.demo.quickstart import perform
+from lcm.demo.quickstart import hermes, perform
 from lcm.demo.terminal import Terminal
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -33,12 +34,20 @@ def recorded():
     ]
 
 
+def first_of_the_search(python, home):
+    """The first result of the search that README.md begins with."""
+    (words,) = re.findall(r"`scripts/lcm search ([\w ]+)` finds", README.read_text("utf-8"))
+    found = hermes(python, home, "lcm", "search", *words.split(), "--json")
+    return json.loads(found)["results"][0]["snippet"]
+
+
 @pytest.mark.slow
 def test_the_demonstration_shows_what_it_promises(host, tmp_path, capsys):
     """Three compactions, the graph, the search, the sentence verbatim, a store that is whole."""
     if host.is_new:
         pytest.skip("a user gets the released host; the newer one is for tests only")
     assert perform(host.python, tmp_path / "home", Terminal()) == 0
+    assert story.ODD_FACT in first_of_the_search(host.python, tmp_path / "home" / "hermes")
     shown = capsys.readouterr().out
     counts = re.findall(r"^compaction \d+: ([\d,]+) -> ([\d,]+) tokens", shown, re.MULTILINE)
     assert len(counts) >= 3
