@@ -6,9 +6,10 @@ Every destination begins with ``lcm_``: the host's parser shares its namespace w
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from .screen import folded
 from .verb import Verb
@@ -16,6 +17,9 @@ from .verb import Verb
 __all__ = ["Help", "add_common", "add_verbs", "options_of"]
 
 _PREFIX: Final = "lcm_"
+#: How argparse refuses a word that is none of those that it knows, and an option that it does not know.
+_CHOICE: Final = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)$", re.DOTALL)
+_OPTION: Final = re.compile(r"unrecognized arguments: (?:[^-]\S* )*(--?[^\s=]+)")
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -38,12 +42,37 @@ class _Late(argparse.ArgumentParser):
         return super().parse_known_args(*args, **kwargs)
 
 
+def _guess(parser: argparse.ArgumentParser) -> None:
+    """Let *parser* name what comes nearest to a mistyped word, whoever made it."""
+    fail = parser.error
+
+    def error(message: str) -> NoReturn:
+        fail(f"{message}{_nearest(message, re.findall('--[a-z-]+', parser.format_usage()))}")
+
+    parser.error = error  # type: ignore[method-assign]
+
+
+def _nearest(message: str, options: list[str]) -> str:
+    """The word that may be meant where argparse refuses one; empty where none is near."""
+    if found := _CHOICE.search(message):
+        wrong, known = found[1], re.findall(r"[\w-]+", found[2])
+    elif found := _OPTION.search(message):
+        wrong, known = found[1], options
+    else:
+        return ""
+    from difflib import get_close_matches  # only who mistypes pays for it
+
+    near = get_close_matches(wrong, known, n=1)
+    return f". Did you mean {near[0]}?" if near else ""
+
+
 def add_verbs(
     parser: argparse.ArgumentParser,
     verbs: Iterable[Verb],
     common: Callable[[argparse.ArgumentParser], None],
 ) -> None:
     """The verbs with their own options; *common* adds those that all have."""
+    _guess(parser)
     late = type("Late", (_Late, type(parser)), {})
     listed: Any = parser.add_subparsers(
         dest="lcm_verb", metavar="VERB", title="verbs", parser_class=late
@@ -58,6 +87,7 @@ def add_verbs(
             formatter_class=Help,
         )
         made.fill = partial(_fill, made, verb, common)
+        _guess(made)
         made.set_defaults(lcm_usage=made.error)
 
 

@@ -153,11 +153,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         choices=FORMATS,
         default=FORMATS[0],
         help="jsonl: verbatim, can be imported (default); markdown: to read; state: what stands "
-        "for what, turn by turn",
+        "for what, turn by turn, as one JSON object",
     )
-    parser.add_argument(
-        "--out", dest="lcm_out", metavar="FILE", help="a new file (default: standard output)"
-    )
+    target = parser.add_mutually_exclusive_group()
+    how: Any = {"dest": "lcm_out", "metavar": "FILE", "default": argparse.SUPPRESS}
+    target.add_argument(nargs="?", help="a new file (default: standard output)", **how)
+    target.add_argument("--out", help="the same", **how)
     parser.add_argument(
         "--shareable",
         dest="lcm_shareable",

@@ -10,7 +10,7 @@ import argparse
 import getpass
 import sys
 import time as clock
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -34,14 +34,14 @@ __all__ = ["add", "check", "run"]
 
 _LISTED: Final = 12
 _DECLINED: Final = "Nothing was changed."
-_NOT_DONE: Final = "Nothing was changed. To do it, say yes when asked, or add --yes."
+_NOT_DONE: Final = "Nothing was changed. To do it, add --yes."
 _LEFT: Final = (
     "Old bytes may still be in the file, because another process is using it just now. "
     "`forget --finish` wipes them when it is free."
 )
 _TOLD: Final = (
-    "Parts of it go from the summaries over it. What a model wrote there in other words is not known and stays. "
-    "Look with `show UID` at"
+    "Parts of it that stand in the summaries over it go too. What a model wrote there in other words is not known "
+    "and stays. Look with `show UID` at"
 )
 _NOWHERE: Final = "It stands nowhere in the database. Nothing was changed."
 _STAYS: Final = "It stands only where it cannot be taken out. Nothing was changed."
@@ -82,11 +82,11 @@ def _session(call: Call) -> Answer:
     store = call.open()
     if store.session(call.session) is None and store.eraser().is_forgotten(call.session):
         data = _of_session(SessionPlan(0, (call.session,), (), 0, (), ()))
-        data |= {"done": False, "note": "It was forgotten already. Nothing was changed."}
+        data |= {"rows": 0, "done": False, "note": "It was forgotten already. Nothing was changed."}
         return Answer(data, text=f"{clean(call.session)}: {data['note']}\n", prose=True)
     session = _meant(call, store)
     data = _of_session(plan_session(store, session))
-    data["note"] = _ELSEWHERE
+    data |= {"rows": _rows(store, data["nodes"]), "note": _ELSEWHERE}
     return _settle(
         call,
         data,
@@ -116,6 +116,7 @@ def _text(call: Call, text: str) -> Answer:
         raise LookupError(f"The string must have {LEAST_CHARACTERS} characters at least.")
     plan = plan_text(store, text, call.progress, agreed=bool(call.options.get("yes")))
     data = _of_text(plan)
+    data["rows"] = _rows(store, data["nodes"])
     if not data["versions"] and not data["nodes"] and not data["uids"]:
         data |= {"done": False, "note": _STAYS if data["left"] else _NOWHERE}
         return Answer(data, not data["left"], text=_view(data), prose=True)
@@ -224,7 +225,7 @@ def _view(data: Mapping[str, Any]) -> str:
     lines.append(f"  {many(len(data['messages']), 'message')}{_names(data['messages'])}")
     if data.get("versions", 0) > len(data["messages"]):
         lines.append(f"  in {data['versions']:,} versions, the earlier ones included")
-    lines.append(f"  {many(len(data['nodes']), 'summary node')}{_names(data['nodes'])}")
+    lines += _nodes(data)
     lines += _also(data)
     if data.get("backup"):
         lines.append(f"Backup: {data['backup']}. It still holds what was forgotten.")
@@ -233,6 +234,19 @@ def _view(data: Mapping[str, Any]) -> str:
     if done and not data["scrubbed"]:
         lines.append(_LEFT)
     return clean("\n".join([*lines, data["note"]])) + "\n"
+
+
+def _nodes(data: Mapping[str, Any]) -> list[str]:
+    """How many summaries, and as `verify` counts them: rows that showed some are no summaries."""
+    count, rows = len(data["nodes"]), data["rows"]
+    if not count and data.get("told"):
+        return []  # parts of it go from those, and are told below
+    beside = f", and {many(rows, 'row')} that showed them or states by turn" if rows else ""
+    return [f"  {many(count - rows, 'summary node')}{beside}{_names(data['nodes'])}"]
+
+
+def _rows(store: Store, nodes: Sequence[str]) -> int:
+    return sum(node.kind not in ("leaf", "condensed") for node in store.nodes(nodes))
 
 
 def _also(data: Mapping[str, Any]) -> list[str]:

@@ -26,7 +26,7 @@ def view(data: Mapping[str, Any]) -> str:
         f"{done['known']:,} were here already."
     )
     lines += _more(done)
-    lines.append("`lcm verify` proves the whole.")
+    lines.append("`hermes lcm verify` (from a clone `scripts/lcm verify`) proves the whole.")
     return "\n".join(lines) + "\n"
 
 
@@ -38,7 +38,7 @@ def _not_done(data: Mapping[str, Any]) -> list[str]:
         return ["Nothing of it can be imported. Nothing was changed."]
     return [
         f"It would bring {many(new, 'message')}; {known:,} are here already.",
-        "Nothing was changed. Without --dry-run it comes.",
+        "Nothing was changed. Run it without --dry-run to import it.",
     ]
 
 

@@ -25,6 +25,8 @@ __all__ = ["markdown"]
 
 _TICKS: Final = re.compile(r"`+")
 _SHOWN: Final = frozenset({"role", "content", "tool_calls", "tool_name", "name", "tool_call_id"})
+#: How a provider says that an answer ended as it should: nothing to read.
+_ENDED: Final = frozenset({"stop", "tool_calls", "end_turn", "tool_use"})
 _LEAST_FENCE: Final = 3
 
 
@@ -82,12 +84,15 @@ def _message(entry: Entry, message: Message, row: Mapping[str, Any]) -> str:
     if text:
         parts.append(_fenced(text) if entry.role == "tool" else _quoted(text))
     rest = {key: value for key, value in row.items() if key not in _SHOWN and value}
+    if rest.get("finish_reason") in _ENDED:
+        del rest["finish_reason"]
     if row.get("tool_calls"):
         rest = {"tool_calls": row["tool_calls"], **rest}
     if not isinstance(row.get("content"), str | None):
         rest = {"content": row["content"], **rest}
     if rest:
-        parts.append(_fenced(json.dumps(rest, ensure_ascii=False, indent=1), "json"))
+        lead = "\n" if text else ""
+        parts.append(lead + _fenced(json.dumps(rest, ensure_ascii=False, indent=1), "json"))
     return "\n".join(parts) + "\n"
 
 

@@ -62,11 +62,13 @@ def gather(
         shown.append(show.node(branch, depth if wanted else 1))
         if progress is not None:
             progress("summaries at the top", number, len(top))
+    turns = [entry.turn for entry in now.behind]
     return {
         "session": session.name,
         "nodes": shown,
         "verbatim": {
             "messages": len(now.behind),
+            "turns": [min(turns), max(turns)] if turns else None,
             "tokens": sum(entry.tokens for entry in now.behind),
         },
     }
@@ -150,31 +152,35 @@ def _below(data: Mapping[str, Any], everything: bool) -> Iterator[Branch]:  # no
     if first:
         yield Branch([(f"{first:,} older summaries, and what is under them: --all", "dim")])
     for node in data["nodes"][first:]:
-        yield Branch(_label(node, top=True), _grown(node))
+        yield Branch(_label(node, top=True), _grown(node, 1))
     rest = data["verbatim"]
-    what = "verbatim" if data["nodes"] else "nothing compacted yet"
-    yield Branch(
-        [(f"{what}: {many(rest['messages'], 'message')}, {many(rest['tokens'], 'token')}", "")]
-    )
+    what = "in the context word for word" if data["nodes"] else "nothing compacted yet"
+    said = f"{many(rest['messages'], 'message')}, {many(rest['tokens'], 'token')}"
+    where = f"{_turns(*rest['turns'])}, " if rest["turns"] else ""
+    yield Branch([(f"{what}: {where}{said}", "")])
 
 
-def _grown(node: Mapping[str, Any]) -> Iterator[Branch]:
+def _grown(node: Mapping[str, Any], level: int) -> Iterator[Branch]:
+    """What is under a node that stands on that level, from 1."""
     for each in node.get("sources", ()):
-        yield Branch(_label(each, top=False), _grown(each))
+        yield Branch(_label(each, top=False), _grown(each, level + 1))
     for leaf in node.get("leaves", ()):
         said = flat(leaf["text"])[: _PREVIEW // 2] or f"{flat(leaf['role'])}: (nothing)"
         yield Branch([(f"{leaf['uid'][:_SHORT]} {said}", "dim")])
     if hidden := node.get("hidden"):
-        said = f", {shown} in the context" if (shown := node["hidden_shown"]) else ""
-        yield Branch([(f"{hidden} more below{said}: --depth", "dim")])
+        shown = node["hidden_shown"]
+        said = f" (further down, {shown} are in the context)" if shown else ""
+        yield Branch([(f"{hidden} more below{said}: --depth {level + 1}", "dim")])
     if hidden := node.get("hidden_messages"):
-        yield Branch([(f"{many(hidden, 'message')} below: --depth", "dim")])
+        yield Branch([(f"{many(hidden, 'message')} below: --depth {level + 1}", "dim")])
+
+
+def _turns(first: int, last: int) -> str:
+    return f"turn {first}" if first == last else f"turns {first}-{last}"
 
 
 def _label(node: Mapping[str, Any], *, top: bool) -> Label:
-    first, last = node["turns"]
-    turns = f"turn {first}" if first == last else f"turns {first}-{last}"
-    said = f" {turns}, {many(node['messages'], 'message')}, {many(node['tokens'], 'token')}"
+    said = f" {_turns(*node['turns'])}, {many(node['messages'], 'message')}, {many(node['tokens'], 'token')}"
     label = [(f"{node['uid'][:_SHORT]}{said}", "cyan")]
     if node["shown_at"] is not None:
         label.append((f", shown at {node['shown_at']}", "green"))

@@ -89,7 +89,7 @@ class _Verification:
     def _host(self, host: HostLogAt | None) -> tuple[HostCounts | None, str]:
         """(how much of Hermes's log was looked for, or why none of it was)."""
         if host is None:
-            return None, "nobody said where it is"
+            return None, "nobody said where it is (--host-db PATH)"
         if not host.asked_for and not host.path.exists():
             return None, f"there is no {host.path}"
         try:

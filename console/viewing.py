@@ -82,9 +82,9 @@ def _served(call: Call) -> Answer:
 def add(parser: argparse.ArgumentParser) -> None:
     """To a file, or where it listens."""
     group: Any = parser.add_mutually_exclusive_group()
-    group.add_argument(
-        "--out", dest="lcm_out", metavar="FILE.html", help="a new file with the session in it"
-    )
+    how: Any = {"dest": "lcm_out", "metavar": "FILE.html", "default": argparse.SUPPRESS}
+    group.add_argument(nargs="?", help="a new file with the session in it", **how)
+    group.add_argument("--out", help="the same", **how)
     group.add_argument(
         "--port",
         dest="lcm_port",

@@ -333,7 +333,7 @@ def test_tree_shows_spans_sizes_and_what_is_verbatim(call, home):
     assert all(node["shown_at"] for node in data["nodes"])
     _, text, _ = call("tree", "--home", home, "--session", "first")
     assert data["nodes"][0]["uid"][:8] in text
-    assert "verbatim: " in text
+    assert f"in the context word for word: turns {data['verbatim']['turns'][0]}-" in text
 
 
 def test_tree_goes_as_deep_as_asked(call, home):
@@ -341,7 +341,7 @@ def test_tree_goes_as_deep_as_asked(call, home):
     words = ("tree", "--home", home, "--session", "first")
     _, flat, _ = call(*words, "--depth", "1")
     _, deep, _ = call(*words, "--depth", "9", "--messages")
-    assert "more below: --depth" in flat
+    assert "more below: --depth 2" in flat
     assert "user: Note for first, number 3: the xylophone" in " ".join(deep.split())
     assert deep.count("\n") > flat.count("\n") + 20
 
@@ -618,7 +618,7 @@ def test_a_long_reply_keeps_its_begin_and_its_end(chat):
     said = chat("tree --messages --depth 9")
     assert "session first" in said
     assert "in a terminal shows all of it" in said
-    assert "verbatim: " in said
+    assert "in the context word for word: " in said
 
 
 @pytest.mark.parametrize("raw", ["", "status"])

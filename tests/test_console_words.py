@@ -6,7 +6,7 @@ import json
 from io import StringIO
 
 import pytest
-from lcm.console.cli import main
+from lcm.console.cli import main, slash
 from lcm.console.search import view
 from lcm.console.verb import find_session
 from lcm.dag.ingest import Ledger
@@ -177,8 +177,8 @@ def test_a_tree_of_the_newest_shows_all_that_is_under_them(tmp_path, call):
 @pytest.mark.parametrize(
     ("depth", "cut", "said"),
     [
-        (3, ("hidden", 2), "2 more below: --depth"),
-        (4, ("hidden_messages", 2), "2 messages below: --depth"),
+        (3, ("hidden", 2), "2 more below: --depth 4"),
+        (4, ("hidden_messages", 2), "2 messages below: --depth 5"),
     ],
 )
 def test_a_tree_says_what_it_leaves_out(tmp_path, call, depth, cut, said):
@@ -363,3 +363,65 @@ def test_a_place_that_is_mistaken_is_no_fresh_one(tmp_path, call, words):
     code, out, err = call(*words, "--home", folder)
     assert code == (0 if words == ("status",) else 1)
     assert "begins with the first turn" in " ".join(f"{out} {err}".split())
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("statsu",), "status"),
+        (("tree", "--detph", "2"), "--depth"),
+        (("search", "x", "--mode", "exat"), "exact"),
+        (("export", "--fromat", "markdown"), "--format"),
+        (("xyzzy",), None),
+        (("status", "what"), None),
+    ],
+)
+def test_a_mistyped_word_is_told_the_nearest_one(call, words, near):
+    """A verb, an option, a value; where nothing is near, nothing is guessed."""
+    code, _, err = call(*words)
+    assert code == 2
+    assert err.endswith(f". Did you mean {near}?\n") if near else "Did you mean" not in err
+
+
+def test_in_a_chat_too(database):
+    """The list of what there is stands under it."""
+    assert "Did you mean status?" in slash("statsu", db_path=str(database))
+
+
+@pytest.mark.parametrize("verb", ["export", "view"])
+def test_a_file_to_write_may_stand_behind_the_verb(database, tmp_path, call, verb):
+    """As with backup and import; twice is a wrong call."""
+    behind, out = tmp_path / "behind", tmp_path / "out"
+    assert call(verb, behind, "--db", database)[0] == 0
+    assert call(verb, "--out", out, "--db", database)[0] == 0
+    assert behind.stat().st_size == out.stat().st_size > 0
+    assert call(verb, tmp_path / "a", "--out", tmp_path / "b", "--db", database)[0] == 2
+
+
+def test_summaries_that_go_are_counted_as_verify_counts_them(tmp_path, call):
+    """The row that shows them is none of them, and is named beside them."""
+    path = tmp_path / "lcm.db"
+    compacted(path, "talk")
+    checked = json.loads(call("verify", "--db", path, "--json")[1])["checked"]
+    assert checked["nodes"] and checked["frames"]
+    out = " ".join(call("forget", "--session", "talk", "--db", path)[1].split())
+    rest = checked["frames"] + checked["states"]
+    assert f"{checked['nodes']} summary node" in out
+    assert f", and {rest} row" in out
+
+
+def test_an_export_to_read_has_nothing_of_a_provider_in_it(tmp_path, call):
+    """That an answer ended as it should is left out, that it broke off is not; a block stands apart from the words."""
+    path = tmp_path / "lcm.db"
+    store = open_store(path)
+    rows = [
+        {"role": "user", "content": "Is it lit?"},
+        {"role": "assistant", "content": "It is.", "finish_reason": "stop"},
+        {"role": "user", "content": "And now?"},
+        {"role": "assistant", "content": "It", "finish_reason": "length"},
+    ]
+    Ledger(store, store.open_session("s")).ingest(rows)
+    store.close()
+    _, out, _ = call("export", "--format", "markdown", "--db", path)
+    assert out.count("finish_reason") == 1
+    assert '> It\n\n```json\n{\n "finish_reason": "length"' in out

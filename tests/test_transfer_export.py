@@ -209,7 +209,7 @@ def test_an_empty_store_and_a_missing_one(call, tmp_path, form):
     code, _, err = call(
         "export", "--db", tmp_path / "none.db", "--format", form, "--out", tmp_path / "out"
     )
-    assert (1, True, False) == (code, "no database" in err, (tmp_path / "out").exists())
+    assert (1, True, False) == (code, "no such file" in err, (tmp_path / "out").exists())
 
 
 def test_one_session_or_all(call, database):
