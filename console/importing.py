@@ -20,6 +20,7 @@ from ..storage import open_store
 from ..storage.errors import StoreMissing
 from ..storage.protocol import Store
 from ..tools.describe import stamp
+from .absent import mistaken
 from .backup import make_backup
 from .bringing import Outlook, bring, look
 from .import_view import view
@@ -101,7 +102,7 @@ def run(call: Call) -> Answer:
     path = Path(call.options["file"]).expanduser()
     kind = call.options.get("from") or _kind(path)
     rehearsal = bool(call.options.get("dry_run"))
-    settings = _settings(call.path)
+    settings, aside = _settings(call.path), _aside(call)
     if not (rehearsal or call.options.get("unmasked")) and settings.redact == "store":
         raise LookupError(
             "This Hermes masks secrets before it stores anything (redact: store), and an import brings "
@@ -111,7 +112,17 @@ def run(call: Call) -> Answer:
         job = _Job(store, path, kind, call, rehearsal, settings)
         data = _own(job) if kind == KINDS[0] else _neighbours(job)
     data = {"file": str(path.absolute()), "database": call.path, "dry_run": rehearsal, **data}
-    return Answer(data, not data["bad"] and not data["refused"], text=clean(view(data)), prose=True)
+    good = not data["bad"] and not data["refused"]
+    return Answer(data, good, text=clean(view(data)), prose=True, warning=aside)
+
+
+def _aside(call: Call) -> str:
+    """That the home is none in which a Hermes would look, where that is so; a file that was named is meant."""
+    path = Path(call.path)
+    if call.options.get("db") or call.facts is not None or path.exists():
+        return ""
+    unlike = mistaken(path, named=False)
+    return f"{unlike} An import makes one there.\n" if unlike else ""
 
 
 def _settings(database: str) -> Settings:

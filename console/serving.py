@@ -35,7 +35,7 @@ _HEADERS: Final = {
     "X-Frame-Options": "DENY",
 }
 _FORBIDDEN: Final = (
-    "Forbidden: open the address that `lcm view` printed by hand, not from another page.\n"
+    "Forbidden: open the address that `view` printed by hand, not from another page.\n"
 )
 #: Where a request may come from, as browsers say: the page itself, or a person.
 _FROM: Final = ("same-origin", "none")

@@ -425,3 +425,19 @@ def test_an_export_to_read_has_nothing_of_a_provider_in_it(tmp_path, call):
     _, out, _ = call("export", "--format", "markdown", "--db", path)
     assert out.count("finish_reason") == 1
     assert '> It\n\n```json\n{\n "finish_reason": "length"' in out
+
+
+def test_an_import_says_that_its_home_is_none(database, tmp_path, call):
+    """Before the first start of a Hermes that may be meant; of a file that is named nothing is said."""
+    file, folder, home = tmp_path / "all.jsonl", tmp_path / "no-home", tmp_path / "fresh"
+    call("export", file, "--db", database)
+    folder.mkdir()
+    home.mkdir()
+    (home / "config.yaml").touch()
+    for words in (("--dry-run",), ()):
+        code, _, err = call("import", file, "--home", folder, *words)
+        assert code == 0
+        assert f"{folder} does not look like a Hermes home" in err
+    assert (folder / "lcm" / "lcm.db").exists()
+    for place in (("--home", home), ("--db", tmp_path / "new.db")):
+        assert "does not look like" not in call("import", file, *place)[2]
