@@ -215,7 +215,9 @@ def _inside(path: Path, looking: Callable[[str], None]) -> Iterator[Check]:
     try:
         from ..storage.examine import examine, sqlite_version
     except ImportError as error:
-        yield note("database", f"{path} is there; without {error.name} nobody can look into it.")
+        yield note(
+            "database", f"{path} is there; without {error.name or error} nobody can look into it."
+        )
         return
     try:
         seen = examine(path, looking)

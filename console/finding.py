@@ -14,6 +14,8 @@ from typing import Any, Final
 
 from ..dag.settings import Settings
 from ..storage import fts_places, fts_rows, fts_search, ranking, text
+from ..storage.archive import Beside
+from ..storage.errors import StoreIndexBroken, StoreSlow
 from ..storage.protocol import Store
 from ..storage.records import Entry, Session
 from ..storage.text import searchable
@@ -162,7 +164,7 @@ def told(
     """What the index knows of a conversation, and of its summaries, beside their words."""
     numbers = [entry.id for entry in entries]
     lines = store.lines_of(numbers)
-    beside = store.archive().beside(nodes)
+    beside = _beside(store, nodes)
     return {
         "letters": words.letters(),
         "numbers": list(_runs(numbers)),
@@ -171,6 +173,14 @@ def told(
         "lines": list(_changes((number, lines.get(number, 0)) for number in sorted(numbers))),
         "nodes": {**beside._asdict(), "holding": dict(beside.holding)},
     }
+
+
+def _beside(store: Store, nodes: Sequence[str]) -> Beside:
+    """What counts besides; nothing where the index cannot tell: then summaries rank as if there were no others."""
+    try:
+        return store.archive().beside(nodes)
+    except (StoreIndexBroken, StoreSlow):
+        return Beside()
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[list[int]]:

@@ -112,13 +112,13 @@ class Leftover:
         if entry.role != role_of(row) or not self._uids.allow(row, entry):
             return ()
         if folded := self._folded(row, free, self._back(free[0])):
-            return folded
+            return () if self._is_said_anew(row, folded) else folded
         if alone and self.closed and not self._withdrawn:
             return free[:1]  # one for one between known rows: an edit, however different
         by_id = bool(row.get("tool_call_id") or calls_of(row))
         if not (anchored or not by_id) or not self._alike(row, free):
             return ()
-        return () if self._is_said_anew(row, free[0]) else free[:1]
+        return () if self._is_said_anew(row, free[:1]) else free[:1]
 
     def far(self, probe: Probe, free: Sequence[int], start: int) -> Sequence[int]:
         """The same for those of *free* from place *start* on: only what cannot be chance, one read at a time."""
@@ -177,9 +177,13 @@ class Leftover:
             for old in self._versions(free[0], free)
         )
 
-    def _is_said_anew(self, row: Row, last: int) -> bool:
-        """Whether it says what a fold under another uid said: a host names a fold by its first message alone."""
-        for first in range(last - 1, max(last - LOOK_AHEAD, -1), -1):
+    def _is_said_anew(self, row: Row, found: Sequence[int]) -> bool:
+        """Whether it says what a fold under another uid said, and the messages *found* are its last parts.
+
+        A host names a fold by its first message alone.
+        """
+        last = found[-1]
+        for first in range(found[0] - 1, max(last - LOOK_AHEAD, -1), -1):
             if first in self._taken:
                 break
             if not self._uids.allow(row, self._stored[first]):

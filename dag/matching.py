@@ -10,9 +10,9 @@ edited or folded. What no pass binds is new.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, takewhile
+from itertools import islice
 
 from ..storage.records import Entry
 from .align import align
@@ -142,14 +142,19 @@ def _by_uid_and_fold(
         first, *others = result.found[n]
         if others or same_words(probes[n].key, stored[first].key):
             continue
-        there = (i for i in range(first + 1, len(stored)) if not stored[i].withdrawn)
-        minted = takewhile(
-            lambda i: i not in result.taken and is_minted(stored[i].uid),
-            islice(there, LOOK_AHEAD - 1),
-        )
-        run = [first, *minted]
+        run = [first, *_unnamed_behind(stored, first, result.taken)]
         if len(run) > 1 and (folded := leftover.fold(probes[n].row, run)):
             result.bind(n, *folded)
+
+
+def _unnamed_behind(stored: Sequence[Entry], first: int, taken: Collection[int]) -> Iterator[int]:
+    """The next messages, up to one of the same role that has a uid of its own."""
+    role = stored[first].role
+    there = (i for i in range(first + 1, len(stored)) if not stored[i].withdrawn)
+    for i in islice(there, LOOK_AHEAD - 1):
+        if i in taken or (stored[i].role == role and not is_minted(stored[i].uid)):
+            return
+        yield i
 
 
 def _gaps(count: int, result: Match) -> list[tuple[int, int, int, int]]:

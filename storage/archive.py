@@ -75,7 +75,12 @@ class Archive(Protocol):
         """The other names of those of these messages (None: of all) that have any, in alphabetical order."""
 
     def beside(self, nodes: Sequence[str]) -> Beside:
-        """What counts besides when these nodes are ranked by the words that they hold."""
+        """What counts besides when these nodes are ranked by the words that they hold.
+
+        Raises:
+            StoreIndexBroken: the index cannot be asked.
+            StoreSlow: there are too many others.
+        """
 
     def restore_session(self, session: Session, base: int | None = None) -> Session:
         """Put a session on record as it is, with its line, branched from *base*, if that is new.

@@ -17,6 +17,8 @@ from .uids import unpack_uid
 __all__ = ["SqliteArchive"]
 
 _CHUNK = 500
+#: For all words of all summaries: whoever waits asked for something else.
+_BESIDE_SECONDS = 1.0
 _MARK = "UPDATE entries SET withdrawn = ?1, seal = lcm_seal(line, seq, message, turn, ?1) WHERE line = ?2 AND seq = ?3"
 
 
@@ -59,7 +61,7 @@ class SqliteArchive:
         return {message: tuple(sorted(uids)) for message, uids in found.items()}
 
     def beside(self, nodes: Sequence[str]) -> Beside:
-        with self._connection.reading() as sql, fts.working(sql):
+        with self._connection.reading() as sql, fts.working(sql, _BESIDE_SECONDS):
             return fts_beside.beside(sql, nodes)
 
     def restore_session(self, session: Session, base: int | None = None) -> Session:

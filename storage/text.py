@@ -134,7 +134,9 @@ def _arguments_text(arguments: Any) -> str:
     if not arguments:
         return ""
     try:
-        return json.dumps(arguments, ensure_ascii=False, default=spelt)
+        return json.dumps(
+            arguments, ensure_ascii=False, default=spelt, sort_keys=True
+        )  # as it is stored
     except (TypeError, ValueError, RecursionError):
         return plain_text(arguments)
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -183,6 +184,21 @@ def test_a_file_holds_the_conversation_and_nothing_else(home, tmp_path, capsys):
     assert len(said) == json.loads(blocks["chart"])["count"]
     assert not re.findall(r"""(?:src|href)\s*=\s*["']?https?:""", text.replace("\\u003c", "<"))
     assert main(["--home", str(home), "view", "--out", str(out)]) == 1  # never over another file
+
+
+@pytest.mark.parametrize("broken", ["marked", "node_index", "message_index"])
+def test_a_file_is_written_without_the_index(tmp_path, broken):
+    """All that was said is in the log; a page must not need what is made of it."""
+    compacted(tmp_path / "lcm" / "lcm.db")
+    with closing(sqlite3.connect(tmp_path / "lcm" / "lcm.db")) as sql:
+        if broken == "marked":
+            sql.execute("INSERT INTO memory VALUES ('', 'index_broken', '\"x\"', 0)")
+        else:
+            sql.execute(f"DROP TABLE {broken}")
+        sql.commit()
+    file = tmp_path / "page.html"
+    assert 0 == main(["--home", str(tmp_path), "view", "--out", str(file)])
+    assert "messages-0" in file.read_text(encoding="utf-8")
 
 
 def test_an_empty_database_has_no_page(tmp_path, capsys):

@@ -54,6 +54,38 @@ def test_rows_that_a_restart_has_flattened_tell_an_edit_from_an_undo(ledger, edi
 
 
 @pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+def test_what_a_fold_of_three_said_is_said_anew(ledger, warm):
+    """None of its last two parts has a uid, and the words of the first are no note in front of them."""
+    rows = [*map(user, ("first question", "second question, w x y", "third of them")), said("last")]
+    ledger.ingest(rows)
+    text = "\n\n".join(row["content"] for row in rows[:3])
+    ledger.ingest([user(text, message_uid="a" * 32), said("last", message_uid="b" * 32)])
+    retried = [user(text, message_uid="c" * 32), said("ok", message_uid="d" * 32)]
+    report = (ledger if warm else again(ledger)).ingest(retried)
+    assert (2, 0, 4) == (report.new, report.revised, report.withdrawn)
+    assert [text, "ok"] == [row["content"] for row in stored(ledger)]
+
+
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+def test_a_fold_over_a_dropped_answer_has_no_note(ledger, warm):
+    """A host drops an answer, folds the questions around it, and names the fold by the first of them."""
+    ledger.ingest([user("ok"), user("second question"), said("Done.")])
+    fold, done = (
+        user("ok\n\nsecond question", message_uid="a" * 32),
+        said("Done.", message_uid="b" * 32),
+    )
+    third, answer = user("the third question is long"), said("an answer to it")
+    ledger.ingest([fold, done, third, answer])
+    whole = user(f"{fold['content']}\n\n{third['content']}", message_uid="a" * 32)
+    report = (ledger if warm else again(ledger)).ingest([whole, answer])
+    assert (0, 0) == (report.new, report.revised)
+    retried = [{**whole, "message_uid": "c" * 32}, said("ok", message_uid="d" * 32)]
+    report = (ledger if warm else again(ledger)).ingest(retried)
+    assert (2, 0) == (report.new, report.revised)
+    assert [whole["content"], "ok"] == [row["content"] for row in stored(ledger)]
+
+
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
 def test_a_fold_whose_last_part_was_taken_back_has_no_note(ledger, warm):
     """Another agent showed an old list without the part; in the fold it comes back, and is no note of the host's."""
     rows = [user("the first of three"), user("the second"), user("the third of them"), user("more")]
