@@ -184,7 +184,7 @@ class Attachment:
             if self.session_id:
                 self._catch_up().branch(self.session_id, self.session_db)
             found = self.stored()
-            return len(found[0].passes([found[1].name])) if found else 0
+            return found[0].passed(found[1].name) if found else 0
 
     def ledger(self, session_id: str, rows: Sequence[Any]) -> Ledger:
         """The ledger of a session whose list is *rows*.

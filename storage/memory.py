@@ -362,6 +362,9 @@ class MemoryStore(MemoryGraph):
     def passes(self, sessions: Sequence[str] | None = None) -> list[Pass]:
         return [done for done in self._passes if sessions is None or done.session in sessions]
 
+    def passed(self, session: str) -> int:
+        return len(self.passes([session]))
+
     def totals(self, line: int | None = None) -> Totals:
         with self._mutex:
             lines = [line] if line is not None else list(self._lines)

@@ -205,6 +205,9 @@ class Store(Protocol):
     def passes(self, sessions: Sequence[str] | None = None) -> list[Pass]:
         """Compactions of these sessions (None: all), oldest first."""
 
+    def passed(self, session: str) -> int:
+        """How many compactions it has had."""
+
     def totals(self, line: int | None = None) -> Totals:
         """Counts for a line, or for the whole store."""
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from collections.abc import Sequence
 
-from .records import Session
+from .records import Pass, Session
 from .seals import reseal
 
-__all__ = ["every", "lineage", "named", "put", "revision", "start"]
+__all__ = [
+    "every",
+    "lineage",
+    "named",
+    "passed",
+    "passes",
+    "put",
+    "record_pass",
+    "revision",
+    "start",
+]
 
 _SESSION = "SELECT name, line, parent, relation, created FROM sessions "
 
@@ -84,3 +95,26 @@ def revision(sql: sqlite3.Connection, line: int) -> int:
     """How often the line changed; 0 for one that is not there."""
     row = sql.execute("SELECT revision FROM lines WHERE line = ?", [line]).fetchone()
     return row[0] if row else 0
+
+
+def record_pass(sql: sqlite3.Connection, done: Pass) -> None:
+    """Keep a compaction."""
+    data = {name: getattr(done, name) for name in Pass.__slots__ if name != "session"}
+    row = sql.execute(
+        "INSERT INTO passes (session, data) VALUES (?, ?) RETURNING id",
+        [done.session, json.dumps(data)],
+    ).fetchone()
+    reseal(sql, "passes", "id = ?", row)
+
+
+def passes(sql: sqlite3.Connection, sessions: Sequence[str] | None) -> list[Pass]:
+    """Compactions of these sessions (None: all), oldest first."""
+    where = "" if sessions is None else f"WHERE session IN ({','.join('?' * len(sessions))})"
+    rows = sql.execute(f"SELECT session, data FROM passes {where} ORDER BY id", sessions or ())
+    return [Pass(session=session, **json.loads(data)) for session, data in rows]
+
+
+def passed(sql: sqlite3.Connection, session: str) -> int:
+    """How many compactions it has had."""
+    row = sql.execute("SELECT count(*) FROM passes WHERE session = ?", [session]).fetchone()
+    return int(row[0])

@@ -342,21 +342,16 @@ class SqliteStore:
         return json.loads(row[0]) if row else None
 
     def record_pass(self, done: Pass) -> None:
-        data = {name: getattr(done, name) for name in Pass.__slots__ if name != "session"}
         with self._connection.writing() as sql:
-            row = sql.execute(
-                "INSERT INTO passes (session, data) VALUES (?, ?) RETURNING id",
-                [done.session, json.dumps(data)],
-            ).fetchone()
-            reseal(sql, "passes", "id = ?", row)
+            session_tables.record_pass(sql, done)
 
     def passes(self, sessions: Sequence[str] | None = None) -> list[Pass]:
-        where = "" if sessions is None else f"WHERE session IN ({_marks(sessions)})"
         with self._connection.reading() as sql:
-            rows = sql.execute(
-                f"SELECT session, data FROM passes {where} ORDER BY id", list(sessions or ())
-            ).fetchall()
-        return [Pass(session=session, **json.loads(data)) for session, data in rows]
+            return session_tables.passes(sql, sessions)
+
+    def passed(self, session: str) -> int:
+        with self._connection.reading() as sql:
+            return session_tables.passed(sql, session)
 
     def totals(self, line: int | None = None) -> Totals:
         with self._connection.reading() as sql:
@@ -392,7 +387,3 @@ class SqliteStore:
         except StoreError as error:
             wrong["file"] = str(error)
         return wrong
-
-
-def _marks(values: Sequence[Any]) -> str:
-    return ",".join("?" * len(values))

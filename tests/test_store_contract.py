@@ -388,6 +388,7 @@ def test_what_is_remembered(store):
     store.record_pass(done)
     assert [done] == store.passes(["s"]) == store.passes()
     assert [] == store.passes(["t"])
+    assert (1, 0) == (store.passed("s"), store.passed("t"))
 
 
 def test_a_missing_message_is_named(store):
