@@ -37,6 +37,7 @@ _SCRIPTS: Final = (
     "when.js",
     "manner.js",
     "find.js",
+    "hover.js",
     "graph.js",
     "curve.js",
     "panel.js",
@@ -182,9 +183,9 @@ def _search(store: Store, asked: Mapping[str, str]) -> dict[str, Any]:
     found = search.gather(
         store, _session(store, asked), query, mode=mode or "auto", limit=_MOST_RESULTS
     )
-    # What to call next is said to an agent.
-    note = found["note"].partition("lcm_expand(")[0].strip() if found["results"] else found["note"]
-    return {**found, "note": f"Ranked as lcm_grep does it (mode {found['mode']}). {note}".strip()}
+    # What to call next is said to an agent; what a person can try, the page says.
+    advice = "lcm_expand(" if found["results"] else " Try other words"
+    return {**found, "note": found["note"].partition(advice)[0].strip()}
 
 
 def _number(asked: Mapping[str, str], name: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from browsing import browsing, click_on, until
@@ -12,6 +13,7 @@ from lcm.dag.ingest import Ledger
 from lcm.storage import open_store
 from talks import HOSTILE, compacted, long, passed, plain, serving
 
+ASSETS = Path(__file__).resolve().parent.parent / "console" / "assets"
 #: Pixels above the bottom of the graph: in the messages, in the lowest lane of summaries.
 MESSAGES, LEAVES = 26, 96
 
@@ -73,13 +75,13 @@ _COLOURS = """
   return found.size;
 })()
 """
-#: How many dots among the messages, between two parts of the width, have the colour of what is found.
+#: How many dots among the messages, between two parts of the width, have a colour: that of what is found, or another.
 _FOUND = """
-([from, to]) => {
+([from, to, name]) => {
   const canvas = document.getElementById('graph');
   const [x, wide] = [Math.floor(from * canvas.width), Math.ceil((to - from) * canvas.width)];
   const { data } = canvas.getContext('2d').getImageData(x, canvas.height - 80, wide, 80);
-  const wanted = getComputedStyle(document.documentElement).getPropertyValue('--hit').trim();
+  const wanted = getComputedStyle(document.documentElement).getPropertyValue(`--${name || 'hit'}`).trim();
   const [r, g, b] = [1, 3, 5].map((at) => parseInt(wanted.slice(at, at + 2), 16));
   let dots = 0;
   for (let n = 0; n < data.length; n += 4) dots += data[n] === r && data[n + 1] === g && data[n + 2] === b;
@@ -115,6 +117,178 @@ def test_a_click_shows_a_summary_and_what_is_under_it(browser, address, talk):
     assert len(with_words) == min(node["messages"], 20)
 
 
+def test_at_first_it_says_how_to_choose(browser, address):
+    """Where nothing is chosen yet, until something is."""
+    seen = browser(address)
+    assert seen.page.inner_text("#detail").startswith("Click a bar.")
+    click_on(seen.page, 4, MESSAGES)
+    seen.page.wait_for_selector("#detail article")
+    assert "Click a bar" not in seen.page.inner_text("#detail")
+
+
+def over_curve(seen, share):
+    """Where in the window a part of the curve's width is."""
+    box = seen.page.locator("#curve .u-over").bounding_box()
+    return box["x"] + share * box["width"], box["y"] + box["height"] / 2
+
+
+def test_a_click_on_the_curve_opens_the_turn(browser, address, talk):
+    """What the user said in it, whichever of its messages was under the pointer."""
+    uids = drawn(talk)["messages"]["uid"]
+    seen = browser(address)
+    click_on(seen.page, 40, MESSAGES)
+    seen.page.wait_for_selector("#detail article")
+    for place in (4, 5):
+        seen.page.mouse.click(*over_curve(seen, (place + 0.5) / 80))
+        seen.page.wait_for_selector(f"#detail article[data-uid='{uids[4]}']")
+        assert "user, turn 3" in seen.page.inner_text("#detail")
+
+
+def test_the_pointer_is_told_what_is_under_it(browser, address, talk):
+    """Topic and turns of a summary, the first words of a message as text, a number on the curve; Escape ends it."""
+    found = drawn(talk)
+    node = next(n for n in found["nodes"] if n["depth"] == 0)
+    seen = browser(address)
+    click_on(seen.page, node["span"][0], LEAVES)
+    said = seen.page.inner_text("#hover")
+    assert node["topic"].split()[0] in said
+    assert "turns {}\u2013{}".format(*node["turns"]) in said
+    assert f"{node['tokens']:,} tokens" in said
+    click_on(seen.page, 2, MESSAGES)
+    until(seen, "document.getElementById('hover').textContent.includes('Note 2: fact 2 of 40.')")
+    said = seen.page.inner_text("#hover")
+    assert "user, turn 2" in said and "<script>" in said and said.endswith("…")
+    assert seen.page.locator("#hover :not(span)").count() == 0
+    seen.page.mouse.move(*over_curve(seen, 4.5 / 80))
+    assert seen.page.inner_text("#hover").startswith("turn 3: ")
+    at = found["passes"][0]["at"]
+    seen.page.mouse.move(*over_curve(seen, at / 80))
+    before, after = found["passes"][0]["tokens"]
+    assert f"from {before:,} tokens to {after:,}" in seen.page.inner_text("#hover")
+    seen.page.keyboard.press("Escape")
+    assert seen.page.is_hidden("#hover")
+    seen.page.mouse.move(*over_curve(seen, 0.5))
+    seen.page.mouse.move(5, 5)
+    assert seen.page.is_hidden("#hover")
+    assert seen.messages == []
+
+
+def test_what_is_said_beside_the_pointer_is_within_the_window(browser, served):
+    """At each edge of a narrow one."""
+    seen = browser(served)
+    seen.page.set_viewport_size({"width": 420, "height": 800})
+    seen.page.wait_for_timeout(200)
+    for share in (0.01, 0.99):
+        seen.page.mouse.move(*over_curve(seen, share))
+        box = seen.page.locator("#hover").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 420
+
+
+def test_compactions_stand_over_each_other(browser, address, talk):
+    """A dashed line in the curve and one in the graph, at the same place from left to right."""
+    places = [done["at"] / 80 for done in drawn(talk)["passes"]]
+    seen = browser(address)
+    seen.page.wait_for_timeout(200)
+    for place in places:
+        assert seen.page.evaluate(_FOUND, [place - 0.003, place + 0.003, "pass"]) > 4
+    assert seen.page.evaluate(_FOUND, [0.1, places[0] - 0.01, "pass"]) == 0
+    graph = seen.page.locator("#graph").bounding_box()
+    assert over_curve(seen, 0)[0] == pytest.approx(graph["x"], abs=1)
+    assert over_curve(seen, 1)[0] == pytest.approx(graph["x"] + graph["width"], abs=1)
+
+
+#: How far the graph is from its end, and from its beginning.
+_ENDS = """
+(() => { const it = document.getElementById('scroll');
+  return [it.scrollWidth - it.clientWidth - it.scrollLeft, it.scrollLeft]; })()
+"""
+
+
+def test_the_newest_stays_in_sight_while_one_zooms(browser, address):
+    """After Newest it is at the edge at each scale; after Whole one zooms in the middle. The curve shows the part."""
+    seen = browser(address)
+    seen.page.click("#newest")
+    for _ in range(2):
+        seen.page.click("#closer")
+        seen.page.wait_for_timeout(100)
+        assert seen.page.evaluate(_ENDS)[0] <= 1
+    seen.page.click("#further")
+    seen.page.wait_for_timeout(100)
+    assert seen.page.evaluate(_ENDS)[0] <= 1
+    part = seen.page.locator("#curve .u-select").bounding_box()
+    assert part["x"] + part["width"] == pytest.approx(over_curve(seen, 1)[0], abs=2)
+    assert part["width"] == pytest.approx(
+        (over_curve(seen, 1)[0] - over_curve(seen, 0)[0]) / 1.5, rel=0.03
+    )
+    seen.page.click("#whole")
+    seen.page.click("#closer")
+    seen.page.wait_for_timeout(100)
+    behind, before = seen.page.evaluate(_ENDS)
+    assert behind == pytest.approx(before, abs=2) and before > 10
+
+
+def called(browser, names, expression, *values):
+    """What functions of the page give."""
+    text = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
+    page = browser("about:blank", ready="true").page
+    return page.evaluate(
+        f"(values) => {{ {text}\n return ({expression})(...values); }}", list(values)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "wanted"),
+    [
+        ("Compare", 7, "Compare"),
+        ("Compare", 6, "Compa…"),
+        ("Go through", 4, "Go…"),
+        ("🤔🤔🤔🤔", 3, "🤔🤔…"),
+        ("Compare", 2, ""),
+        ("", 0, ""),
+    ],
+)
+def test_a_label_that_is_cut_says_so(browser, text, room, wanted):
+    """It ends in a mark, within its room, on a whole letter; where that is no word, there is none."""
+    cut = "(text, room) => fitted(text, (some) => [...some].length <= room)"
+    assert called(browser, ["hover.js"], cut, text, room) == wanted
+
+
+def test_the_beginning_of_a_text_is_one_line(browser):
+    """Whatever is in it."""
+    assert called(browser, ["hover.js"], "opening", " a\n\tb ", 5) == "a b"
+    assert called(browser, ["hover.js"], "opening", "🤔" * 9, 5) == "🤔🤔🤔🤔…"
+
+
+def test_turns_under_the_curve_end_at_the_last(browser):
+    """The first, round ones and the last, apart; each where it begins."""
+    turns = [n // 2 + 1 for n in range(128)]
+    named = called(browser, ["curve.js"], "namedTurns", turns, 15)
+    assert [turns[at] for at in named] == [1, 10, 20, 30, 40, 50, 64]
+    assert all(at % 2 == 0 for at in named)
+    assert called(browser, ["curve.js"], "namedTurns", turns, 500) == [126]
+    assert called(browser, ["curve.js"], "namedTurns", [], 1) == []
+
+
+def test_the_curve_is_as_long_as_the_conversation(browser):
+    """It begins at nothing, counts what was not withdrawn, and falls where a compaction came."""
+    chart = {
+        "count": 3,
+        "messages": {"tokens": [10, 20, 30], "withdrawn": [0, 1, 0]},
+        "passes": [{"at": 2, "tokens": [50, 5]}],
+    }
+    found = called(browser, ["curve.js"], "sizesOf", chart)
+    assert (found["xs"], found["ys"]) == ([0, 1, 2, 2, 2, 3], [0, 10, 10, 50, 5, 35])
+    assert (found["after"], found["marks"][0]["x"]) == ([10, 10, 35], 2)
+
+
+def test_a_turn_opens_where_the_user_speaks(browser):
+    """At the first thing said by the user in it, or at its beginning."""
+    talk = {"turn": [1, 2, 2, 2, 3], "role": ["user", "system", "user", "tool", "assistant"]}
+    assert called(browser, ["curve.js"], "(talk) => [0, 1, 2, 3, 4].map((at) => firstOfTurn(talk, at))", talk) == [
+        0, 2, 2, 2, 4,
+    ]  # fmt: skip
+
+
 def test_what_is_hostile_stays_text(browser, address):
     """A script in a message is shown, in a message and in a summary, and does nothing."""
     seen = browser(address)
@@ -147,6 +321,50 @@ def test_a_search_lights_what_it_finds(browser, address, talk):
     seen.page.wait_for_selector("#detail article.found")
     assert seen.page.get_attribute("#detail article.found", "data-uid") == uid
     assert "the xylophone stands in the attic" in seen.page.inner_text("#detail article")
+
+
+def asked(seen, query, mode=None):
+    """What the page says of a search."""
+    if mode:
+        seen.page.select_option("#mode", mode)
+    seen.page.fill("#query", query)
+    seen.page.keyboard.press("Enter")
+    until(seen, "document.getElementById('note').textContent !== ''")
+    return seen.page.inner_text("#note")
+
+
+def test_what_is_said_of_a_search_is_true_of_it(browser, address):
+    """How many and in which order, or that nothing was found and what to try; a misspelling as the whole word."""
+    seen = browser(address)
+    assert asked(seen, "xylophone attic").endswith(" best first.")
+    said = asked(seen, "xylophne")
+    assert said.endswith(" best first. xylophne: read as xylophone.")
+    said = asked(seen, "qqqqzzzz")
+    assert said.startswith("Searched 80 messages") and "first" not in said
+    assert said.endswith('nothing found. Try other words, or "exact" for a part of a word.')
+    assert seen.page.locator("#list li").count() == 0
+    assert asked(seen, "fact", "exact").endswith("results, newest first.")
+    assert asked(seen, "qqqqzzzz", "exact").endswith("nothing found. Try other words.")
+
+
+def test_more_results_than_are_shown_are_said_to_be(browser, served):
+    """Of more than fifty the page has fifty, and says so."""
+    seen = browser(served)
+    assert asked(seen, "ote", "exact") == "80 results, 50 of them shown, newest first."
+    assert seen.page.locator("#list li").count() == 50
+
+
+@pytest.mark.parametrize("nothing", ["", "  "])
+def test_looking_for_nothing_ends_the_search(browser, address, nothing):
+    """Nothing is lit, listed or said any more."""
+    seen = browser(address)
+    asked(seen, "xylophone attic")
+    seen.page.fill("#query", nothing)
+    seen.page.keyboard.press("Enter")
+    assert seen.page.is_hidden("#hits")
+    assert (seen.page.inner_text("#note"), seen.page.inner_text("#spoken")) == ("", "")
+    seen.page.wait_for_timeout(200)
+    assert seen.page.evaluate(_FOUND, [0, 1]) == 0
 
 
 def test_the_served_page_ranks_as_the_agent_does(browser, served, talk):

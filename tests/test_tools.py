@@ -579,6 +579,24 @@ def test_signs_alone_are_found_in_mode_fuzzy(tmp_path, query):
     desk.store.close()
 
 
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ("baromter", "baromter: read as barometer"),
+        ("happines", "happines: read as happiness"),
+        ("barometer", ""),
+    ],
+)
+def test_a_misspelt_word_is_read_as_a_whole_one(tmp_path, query, note):
+    """The answer says which word of the conversation it was taken for, not the stem that the index has of it."""
+    rows = [user("The barometers fell, this barometer too."), said("Much happiness to you.")]
+    desk, _ = desk_of(tmp_path / "lcm.db", rows)
+    answer = ask(desk, "lcm_grep", query=query, mode="fuzzy")
+    assert answer["total"] == 1
+    assert answer["note"].partition("lcm_expand(")[0].strip() == note
+    desk.store.close()
+
+
 def test_wrong_calls_are_answered(desk):
     """HOST-04: never an exception."""
     for name, args in (

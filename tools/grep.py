@@ -18,7 +18,7 @@ from ..storage.text import beginning, indexable
 from .answers import ToolError
 from .desk import Desk
 from .folding import page_of
-from .fuzzy import repair
+from .fuzzy import readings, repair
 from .manner import by_manner
 from .moments import of_that_time
 from .patterns import Find, Stopwatch, exactly, mentions, pattern
@@ -350,7 +350,7 @@ def _fuzzy(desk: Desk, text: str, where: Filter) -> Ranking:
     repaired = repair(terms.words, desk.store.vocabulary())
     words = [near for word in terms.words for near in repaired.get(word, [word])]
     hits = _ranked(desk, words, terms.phrases, where)
-    notes = [f"{word}: read as {', '.join(near)}" for word, near in repaired.items()]
+    notes = readings(desk, hits, repaired)
     lacking = unspaced(terms.words)
     if not hits and lacking and len(lacking) < len(terms.words):
         notes.append(f"No message has {' or '.join(lacking)}; ask for the other words alone.")

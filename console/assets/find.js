@@ -87,11 +87,12 @@ const scanned = (talk, own, text) => {
   return [...new Set([...found.filter(({ row }) => !talk.isOwn(row.tool)), ...own.flatMap(called)])];
 };
 
-const NOTES = {
-  auto: 'Ranked as lcm_grep does it.',
-  exact: 'Newest first: every message that holds this string.',
-  literal: 'No word matched; found as a part of the text, newest first.',
-  fuzzy: 'No word matched; ranked by words of this conversation that come near.',
+/* `_whole` of tools/fuzzy.py: a word by its stem, as one of these texts has it. */
+const wholeWord = (stem, texts) => {
+  const begin = /...[ie]$/u.test(stem) ? stem.slice(0, -1) : stem;
+  const pattern = new RegExp(`(?<!${LETTER})${begin.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}${LETTER}*`, 'giu');
+  const met = texts.flatMap((text) => text.match(pattern) || []).map((word) => word.toLowerCase());
+  return met.reduce((best, word) => (word.length < best.length || (word.length === best.length && word < best) ? word : best), met[0] || stem);
 };
 
 const indexed = (chart, message, nodes, told, rule) => {
@@ -132,29 +133,33 @@ const indexed = (chart, message, nodes, told, rule) => {
   const nearly = (terms) => {
     const near = repaired(terms.words, lookup.vocabulary(), rule.fuzzy);
     const words = terms.words.flatMap((word) => near.get(word) || [word]);
-    const notes = [...near].map(([word, others]) => `${word}: read as ${others.join(', ')}`);
-    return { hits: ranked(words, terms.phrases), needles: words, mode: 'fuzzy', note: `${NOTES.fuzzy} ${notes.join('; ')}` };
+    const hits = ranked(words, terms.phrases);
+    const texts = hits.filter((hit) => hit.row).slice(0, rule.fuzzy.read).map(talk.textOf);
+    const read = [...near].map(([word, others]) => [word, [...new Set(others.map((stem) => wholeWord(stem, texts)))]]);
+    const notes = read.filter(([word, others]) => !others.includes(word)).map(([word, others]) => `${word}: read as ${others.join(', ')}`);
+    return { hits, needles: words, mode: 'fuzzy', note: notes.join('; ') };
   };
   /* `_auto`. */
   const automatic = (query, now) => {
     const terms = ask.termsOf(query);
     const needles = [...terms.phrases, ...terms.words];
     const hits = timely(query, terms, now);
-    if (hits.length) return { hits, needles, mode: 'auto', note: NOTES.auto };
+    if (hits.length) return { hits, needles, mode: 'auto', note: '' };
     const literal = stripped(query).replace(/^"+|"+$/g, '') || stripped(query);
     for (const part of spellings(literal)) {
       const found = scanned(talk, rule.own, part);
-      if (found.length) return { hits: found, needles: [part], mode: 'exact', note: NOTES.literal };
+      if (found.length) return { hits: found, needles: [part], mode: 'exact', note: 'No word matched; found as a part of the text.' };
     }
     return nearly(terms);
   };
 
   return (query, mode, now = Date.now() / 1000) => {
     const { hits, needles, mode: how, note } = mode === 'exact'
-      ? { hits: scanned(talk, rule.own, query), needles: [query], mode, note: NOTES.exact } : automatic(query, now);
+      ? { hits: scanned(talk, rule.own, query), needles: [query], mode, note: '' } : automatic(query, now);
     const shown = how === 'exact' ? hits.slice(0, rule.shown) : folded(talk, hits, rule.shown);
     return {
-      total: hits.length, note, mode: how,
+      total: hits.length, mode: how,
+      note: hits.length ? note : `${note ? `${note}. ` : ''}Searched ${count(talk.rows.length, 'message')}: nothing found.`,
       results: shown.map((hit) => (hit.row
         ? { uid: hit.row.uid, kind: 'message', role: hit.row.role, turn: hit.row.turn, score: hit.score, snippet: snippetOf(talk.textOf(hit), needles) }
         : { uid: hit.node.uid, kind: 'node', role: null, turn: hit.node.turn, score: hit.score, snippet: snippetOf(hit.node.text, needles) })),

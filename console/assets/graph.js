@@ -30,6 +30,20 @@ const colours = () => {
   };
 };
 
+/* Where a compaction came, from the top to the bottom of a picture. */
+const dashed = (pen, ink, x, top, bottom, thick = 1) => {
+  const middle = Math.round(x) + thick / 2;
+  pen.save();
+  pen.strokeStyle = ink;
+  pen.lineWidth = thick;
+  pen.setLineDash([4 * thick, 4 * thick]);
+  pen.beginPath();
+  pen.moveTo(middle, top);
+  pen.lineTo(middle, bottom);
+  pen.stroke();
+  pen.restore();
+};
+
 /* The first of `sorted` whose span does not end before `index`; lanes hold no overlaps. */
 const firstFrom = (sorted, index) => {
   let low = 0, high = sorted.length;
@@ -41,15 +55,17 @@ const firstFrom = (sorted, index) => {
 };
 
 class Graph {
-  constructor(canvas, scroll, length, choose) {
-    Object.assign(this, { canvas, scroll, length, choose, scale: 8, hits: new Set(), chosen: null, waits: false });
+  /* `choose` is told what was clicked, `shows` which part is in sight. */
+  constructor(canvas, scroll, length, choose, shows) {
+    Object.assign(this, { canvas, scroll, length, choose, shows, scale: 8, hits: new Set(), chosen: null, waits: false, keeps: false });
+    this.labels = new Map();
     this.pen = canvas.getContext('2d');
     this.colour = colours();
-    this.load({ count: 0, messages: { role: [], tokens: [], withdrawn: [] }, nodes: [], present: { from: 0, lifted: [], parts: [] } });
-    scroll.addEventListener('scroll', () => this.draw());
+    this.load({ count: 0, messages: { role: [], tokens: [], withdrawn: [] }, nodes: [], passes: [], present: { from: 0, lifted: [], parts: [] } });
+    scroll.addEventListener('scroll', () => { this.keeps = this.keeps && this.isAtEnd; this.draw(); });
     new ResizeObserver(() => this.resize()).observe(scroll);
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { this.colour = colours(); this.draw(); });
-    canvas.addEventListener('click', (event) => this.clicked(event));
+    canvas.addEventListener('click', (event) => { const thing = this.at(event); if (thing) this.choose(thing); });
     scroll.addEventListener('wheel', (event) => {
       if (!event.ctrlKey && !event.altKey) return;
       event.preventDefault();
@@ -58,7 +74,7 @@ class Graph {
   }
 
   load(chart) {
-    const atEnd = this.scroll.scrollLeft + this.scroll.clientWidth >= this.length.clientWidth - 4;
+    const atEnd = this.isAtEnd;
     const first = this.fresh || !this.chart || !this.chart.count;
     this.fresh = false;
     this.chart = chart;
@@ -75,6 +91,8 @@ class Graph {
     return !this.chart.messages.withdrawn[index] && (index >= this.chart.present.from || this.lifted.has(index));
   }
 
+  get isAtEnd() { return this.scroll.scrollLeft + this.scroll.clientWidth >= this.length.clientWidth - 4; }
+
   get height() { return TOP + this.lanes.length * LANE + BARS; }
 
   resize() {
@@ -89,9 +107,12 @@ class Graph {
     this.draw();
   }
 
-  whole() { this.zoom(this.width / Math.max(this.chart.count, 1) / this.scale, 0); this.scroll.scrollLeft = 0; }
+  whole() { this.zoom(this.width / Math.max(this.chart.count, 1) / this.scale, 0); this.scroll.scrollLeft = 0; this.keeps = false; }
 
-  zoom(factor, at = this.width / 2) {
+  /* To the newest, which stays at the edge until somebody goes elsewhere. */
+  end() { this.scroll.scrollLeft = this.length.clientWidth; this.keeps = true; }
+
+  zoom(factor, at = this.keeps ? this.width : this.width / 2) {
     const under = (this.scroll.scrollLeft + at) / this.scale;
     const least = Math.min(this.width / Math.max(this.chart.count, 1), MOST);
     this.scale = Math.min(Math.max(this.scale * factor, Math.max(least, LEAST)), MOST);
@@ -104,6 +125,7 @@ class Graph {
     const [from, to] = [span[0] * this.scale, (span[1] + 1) * this.scale];
     const left = this.scroll.scrollLeft;
     if (from < left || to > left + this.width) this.scroll.scrollLeft = (from + to) / 2 - this.width / 2;
+    this.keeps = this.keeps && span[1] === this.chart.count - 1;
     this.draw();
   }
 
@@ -123,11 +145,13 @@ class Graph {
     this.pen.font = '12px system-ui, sans-serif';
     this.pen.textBaseline = 'middle';
     if (this.chosen) this.paintCover(this.chosen.span, left);
+    this.paintPasses(first, last, left);
     this.lanes.forEach((lane) => {
       for (let n = firstFrom(lane, first); n < lane.length && lane[n].span[0] <= last; n += 1) this.paintNode(lane[n], left);
     });
     this.paintMessages(first, last, left);
     this.paintTurns(first, last, left);
+    this.shows(left / this.scale, (left + this.width) / this.scale);
   }
 
   paintCover(span, left) {
@@ -135,6 +159,12 @@ class Graph {
     this.pen.fillStyle = this.colour('hit');
     this.pen.fillRect(span[0] * this.scale - left, 0, Math.max((span[1] - span[0] + 1) * this.scale, 2), this.height);
     this.pen.globalAlpha = 1;
+  }
+
+  paintPasses(first, last, left) {
+    for (const { at } of this.chart.passes) {
+      if (at >= first && at <= last + 1) dashed(this.pen, this.colour('pass'), at * this.scale - left, 0, this.height - TURNS);
+    }
   }
 
   paintNode(node, left) {
@@ -150,13 +180,17 @@ class Graph {
     const from = Math.max(x, 0) + 5;
     const room = Math.min(x + wide, this.width) - from - 4;
     if (room < 30) return;
-    pen.save();
-    pen.beginPath();
-    pen.rect(from, y, room, LANE - GAP);
-    pen.clip();
     pen.fillStyle = this.colour(lit ? 'on-lit' : 'on-unlit');
-    pen.fillText(`${node.degraded ? '≈ ' : ''}${node.topic || node.uid.slice(0, 8)}`.slice(0, 200), from, y + (LANE - GAP) / 2 + 1);
-    pen.restore();
+    pen.fillText(this.label(node, Math.floor(room)), from, y + (LANE - GAP) / 2 + 1);
+  }
+
+  /* What stands on a summary, in so many pixels: measured once, for a picture has hundreds. */
+  label(node, room) {
+    const text = `${node.degraded ? '≈ ' : ''}${opening(node.topic || node.uid.slice(0, 8), 200)}`;
+    const name = `${room} ${text}`;
+    if (this.labels.size > 5000) this.labels.clear();
+    if (!this.labels.has(name)) this.labels.set(name, fitted(text, (some) => this.pen.measureText(some).width <= room));
+    return this.labels.get(name);
   }
 
   ring(name, x, y, wide, high, thick) {
@@ -209,15 +243,16 @@ class Graph {
     }
   }
 
-  clicked(event) {
+  /* The message or summary under the pointer, if there is one. */
+  at(event) {
     const box = this.canvas.getBoundingClientRect();
     const index = Math.floor((event.clientX - box.left + this.scroll.scrollLeft) / this.scale);
     const y = event.clientY - box.top;
     const lane = this.lanes.length - 1 - Math.floor((y - TOP) / LANE);
-    if (index < 0 || index >= this.chart.count) return;
-    if (lane < 0) { this.choose(this.message(index)); return; }
+    if (index < 0 || index >= this.chart.count) return null;
+    if (lane < 0) return this.message(index);
     const found = (this.lanes[lane] || [])[firstFrom(this.lanes[lane] || [], index)];
-    if (found && found.span[0] <= index) this.choose(found);
+    return found && found.span[0] <= index ? found : null;
   }
 
   message(index) { return { uid: this.chart.messages.uid[index], index, span: [index, index], lane: -1 }; }

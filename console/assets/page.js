@@ -7,28 +7,44 @@ const SELDOM = 10; // looks between two at the list of conversations
 /* Only where it is not said already: a screen reader would read it again every second. */
 const tellIn = (id, words) => { if ($(id).textContent !== words) $(id).textContent = words; };
 
+const LEGEND = [['lit', 'summary in the context'], ['unlit', 'other summary'], ['user', 'user'], ['assistant', 'assistant'], ['tool', 'tool'],
+  ['hit', 'found']];
+
+/* How a search went, in words: how many were found and in which order, or where in vain and what to try next. */
+const BY_TIME = ['exact', 'regex'];
+const notedOn = ({ total, results, note, mode }, asked) => {
+  if (!total) return `${note} Try other words${asked === 'exact' ? '' : ', or "exact" for a part of a word'}.`.trim();
+  const some = results.length < total ? `, ${results.length} of them shown` : '';
+  return [`${count(total, 'result')}${some}, ${BY_TIME.includes(mode) ? 'newest' : 'best'} first.`, ended(note)].filter(Boolean).join(' ');
+};
+const ended = (note) => (note && !/[.?!]$/.test(note) ? `${note}.` : note);
+
 class Page {
   constructor(origin) {
     Object.assign(this, { origin, chart: null, things: new Map(), found: [], at: -1 });
-    this.graph = new Graph($('graph'), $('scroll'), $('length'), (thing) => this.choose(thing));
-    this.curve = new Curve($('curve'), (turn) => this.jump(turn));
+    this.hover = new Hover($('hover'));
+    this.curve = new Curve($('curve'), () => $('scroll').clientWidth, (index) => this.choose(this.graph.message(index)), this.hover);
+    this.graph = new Graph($('graph'), $('scroll'), $('length'), (thing) => this.choose(thing), (from, to) => this.curve.shows(from, to));
     this.panel = new Panel($('detail'), this);
     $('mode').append(...origin.modes.map(([name, words]) => make('option', { value: name }, words)));
-    $('legend').append(...[['lit', 'summary in the context'], ['unlit', 'other summary'], ['user', 'user'], ['assistant', 'assistant'],
-      ['tool', 'tool'], ['hit', 'found']].flatMap(([name, words]) => [make('b', { class: name }), words]), '. Pale: not in the context; pale on top: by head and tail. ≈: extracted without a model.');
+    $('legend').append(...LEGEND.map(([name, words]) => make('span', {}, make('b', { class: name }), words)),
+      make('span', { class: 'apart' }, 'Pale: not in the context; pale on top: by head and tail. ≈: extracted without a model. Dashed: a compaction.'));
     this.listen();
   }
 
   listen() {
     $('search').addEventListener('submit', (event) => { event.preventDefault(); this.find($('query').value); $('graph').focus(); });
+    $('query').addEventListener('input', () => { if (!$('query').value) this.find(''); });
     $('query').addEventListener('keydown', (event) => { if (event.key === 'Escape') $('graph').focus(); });
     $('closer').addEventListener('click', () => this.graph.zoom(1.5));
     $('further').addEventListener('click', () => this.graph.zoom(1 / 1.5));
     $('whole').addEventListener('click', () => this.graph.whole());
-    $('newest').addEventListener('click', () => this.end());
+    $('newest').addEventListener('click', () => this.graph.end());
     $('sessions').addEventListener('change', () => this.open($('sessions').value));
     $('outline').addEventListener('toggle', () => this.list());
     $('graph').addEventListener('keydown', (event) => this.pressed(event));
+    $('graph').addEventListener('pointermove', (event) => this.pointed(event));
+    $('graph').addEventListener('pointerleave', () => this.hover.hide());
     document.addEventListener('keydown', (event) => {
       const typing = ['INPUT', 'SELECT', 'TEXTAREA'].includes(document.activeElement.tagName);
       if (typing || event.ctrlKey || event.altKey || event.metaKey) return;
@@ -59,12 +75,10 @@ class Page {
   }
 
   async open(session) {
-    this.found = [];
-    this.graph.hits = new Set();
     this.graph.chosen = null;
     this.graph.fresh = true;
-    $('detail').replaceChildren();
-    $('hits').hidden = true;
+    this.panel.clear();
+    this.clear();
     this.take(await this.origin.chart(session, {}));
   }
 
@@ -121,12 +135,18 @@ class Page {
     if (open) await this.panel.show(thing);
   }
 
-  jump(turn) {
-    const index = this.chart.messages.turn.findIndex((each) => each >= turn);
-    if (index >= 0) this.choose(this.graph.message(index), false);
+  /* What is under the pointer: of a summary its topic, of a message how it begins, for which the page asks. */
+  pointed(event) {
+    const thing = this.graph.at(event);
+    if (!thing) { this.hover.hide(); return; }
+    const more = thing.lane < 0 ? () => this.beginning(thing) : null;
+    this.hover.say(event, thing.uid, [...(thing.topic ? [opening(thing.topic)] : []), sentence(this.chart, this.graph, thing)], more);
   }
 
-  end() { $('scroll').scrollLeft = $('length').clientWidth; }
+  async beginning({ index }) {
+    const { messages: [message] } = await this.origin.messages(this.chart, index, index);
+    return opening(message.versions.at(-1) || '');
+  }
 
   pressed(event) {
     const { graph } = this;
@@ -144,23 +164,37 @@ class Page {
     event.preventDefault();
   }
 
+  /* No search: nothing is lit, listed or said. */
+  clear() {
+    Object.assign(this, { found: [], at: -1, asked: null });
+    this.graph.hits = new Set();
+    $('hits').hidden = true;
+    for (const id of ['note', 'list', 'spoken']) $(id).replaceChildren();
+    this.graph.draw();
+  }
+
   async find(query) {
     $('query').value = query;
-    this.found = [];
-    this.at = -1;
-    let answer = { results: [], total: 0, note: '' };
-    try { if (query.trim()) answer = await this.origin.search(this.chart.session, query, $('mode').value); } catch (error) {
-      answer.note = error.message;
-    }
+    this.clear();
+    if (!query.trim() || !this.chart) return;
+    const mode = $('mode').value;
+    const asked = this.asked = {};
+    const answer = await this.origin.search(this.chart.session, query, mode).catch((error) => ({ results: [], failed: error.message }));
+    if (this.asked !== asked) return; // something else is looked for meanwhile, or nothing
     this.found = answer.results.filter((each) => this.things.has(each.uid));
     this.graph.hits = new Set(this.found.map((each) => each.uid));
-    $('hits').hidden = !query.trim();
-    $('note').textContent = `${count(answer.total, 'result')}, ${count(this.found.length, 'one')} lit, best first. ${answer.note || ''}`
-      .replace(/(\d) ones? lit/, '$1 lit');
+    $('hits').hidden = false;
+    $('note').textContent = answer.failed || notedOn({ ...answer, results: this.found }, mode);
     $('list').replaceChildren(...this.found.map((each, n) => make('li', {}, make('button', { type: 'button', class: 'plain',
-      onclick: () => this.hit(n) }, make('mark', {}, each.uid.slice(0, 8)), ` ${each.role || 'summary'}, turn ${each.turn}: ${each.snippet}`))));
-    $('spoken').textContent = `${count(answer.total, 'result')}.`;
+      onclick: () => this.hit(n) }, make('mark', {}, each.uid.slice(0, 8)), ` ${this.who(each)}: ${each.snippet}`))));
+    $('spoken').textContent = $('note').textContent;
     this.graph.draw();
+  }
+
+  /* Who said what was found, and when. */
+  who({ uid, role, turn }) {
+    const { turns } = this.things.get(uid);
+    return turns ? `summary, ${turnsOf(turns)}` : `${role}, turn ${turn}`;
   }
 
   hit(number) { this.at = number; this.choose(this.things.get(this.found[number].uid)); }

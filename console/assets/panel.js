@@ -20,7 +20,7 @@ const sentence = (chart, graph, thing) => {
     const where = withdrawn[thing.index] ? 'withdrawn' : graph.isLit(thing.index) ? `in the context ${how}` : 'replaced by a summary';
     return `Message ${thing.uid.slice(0, 8)}, ${role[thing.index]}, turn ${turn[thing.index]}, ${count(tokens[thing.index], 'token')}, ${where}`;
   }
-  const shown = thing.shown_at === null ? 'not in the context' : `in the context, in ${thing.shown_at} tokens at the most`;
+  const shown = thing.shown_at === null ? 'not in the context' : `shown in the context at up to ${thing.shown_at} tokens`;
   return `Summary ${thing.uid.slice(0, 8)}, depth ${thing.depth}, ${turnsOf(thing.turns)}, ${count(thing.messages, 'message')} of `
     + `${count(thing.tokens, 'token')}, ${shown}${thing.degraded ? ', extracted without a model' : ''}`;
 };
@@ -28,6 +28,13 @@ const sentence = (chart, graph, thing) => {
 class Panel {
   constructor(place, page) {
     Object.assign(this, { place, page, shows: null });
+  }
+
+  /* Nothing is chosen: how to choose. */
+  clear() {
+    this.shows = null;
+    this.place.replaceChildren(make('p', { class: 'dim' }, 'Click a bar. Of a summary this shows what it says at each size, and every message under it, '
+      + 'word for word; of a message, all of it. A click on the curve opens the turn under it. The colours are named above the graph.'));
   }
 
   async show(thing) {
@@ -55,7 +62,7 @@ class Panel {
     const levels = Object.entries(found.levels).sort(([one], [other]) => one - other);
     const open = String(node.shown_at === null ? found.sufficient : node.shown_at);
     const texts = levels.map(([level, text]) => make('details', level === open ? { open: '' } : {},
-      make('summary', {}, `in ${count(Number(level), 'token')} at the most${Number(level) === node.shown_at ? ' (shown now)' : ''}`
+      make('summary', {}, `at up to ${count(Number(level), 'token')}${Number(level) === node.shown_at ? ' (shown now)' : ''}`
         + `${Number(level) === found.sufficient ? ' (suffices)' : ''}`), make('pre', {}, text)));
     const over = graph.over(node);
     const below = found.nodes.map((uid) => this.page.things.get(uid)).filter(Boolean);
