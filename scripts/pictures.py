@@ -15,7 +15,7 @@ from ..console.serving import Server
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 _SIZE: Final = {"width": 1180, "height": 820}
-_QUERY: Final = "brass plate barometer"
+_QUERY: Final = "odd brass plate"
 
 
 def main(arguments: list[str]) -> int:
