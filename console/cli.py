@@ -107,9 +107,8 @@ def run(
         with _seldom_swept():
             found = _carry_out(path, args, None if elsewhere else facts)
             _show(found, as_data=as_data)
-    except BrokenPipeError:
-        _close_pipe()
-        return WRONG
+    except (BrokenPipeError, screen.Unshown) as error:
+        return _unwritten(error)
     except (KeyboardInterrupt, EOFError):  # Ctrl-C, or Ctrl-D where something is asked
         screen.put("\nlcm: stopped\n", sys.stderr)
         return STOPPED
@@ -182,10 +181,12 @@ def _show(found: Answer, *, as_data: bool) -> None:
         return
     if found.text:
         to = aside or sys.stdout
-        fold = found.prose and to.isatty()  # a program reads whole lines
+        fold = found.prose and to is not None and to.isatty()  # a program reads whole lines
         screen.put(screen.folded(found.text, screen.width_of(to)) if fold else found.text, to)
         return
     out = sys.stdout
+    if out is None:
+        raise screen.Unshown("it is closed")
     encoding = getattr(out, "encoding", None) or "utf-8"
     for piece in screen.pieces(
         *found.shown, width=screen.width_of(out), encoding=encoding, colour=out.isatty()
@@ -202,6 +203,10 @@ def _fail(error: Exception, path: str, why: str = "", *, as_data: bool, code: in
     return code
 
 
-def _close_pipe() -> None:
-    """The reader has left (``| head``): keep Python from complaining about it at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _unwritten(error: Exception) -> int:
+    """The reader has left (``| head``), which is no fault, or the disk is full; Python must not complain at exit too."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, screen.Unshown):
+        screen.put(f"lcm: what was found cannot be written: {error}\n", sys.stderr)
+    return WRONG

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Shown = RenderableType | Branches
 
 __all__ = [
+    "Unshown",
     "clean",
     "data_pieces",
     "flat",
@@ -100,9 +101,9 @@ def data_pieces(value: Any) -> Iterator[str]:
         yield "".join(some)
 
 
-def width_of(file: IO[str]) -> int:
-    """Columns of the terminal, or of COLUMNS."""
-    fallback = (80 if file.isatty() else _PIPE_COLUMNS, 24)
+def width_of(file: IO[str] | None) -> int:
+    """Columns of the terminal, or of COLUMNS; None: standard output is closed."""
+    fallback = (80 if file is not None and file.isatty() else _PIPE_COLUMNS, 24)
     return max(shutil.get_terminal_size(fallback).columns, _LEAST_COLUMNS)
 
 
@@ -156,24 +157,55 @@ def _drawn(each: RenderableType, console: Console, paper: io.StringIO) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
+class Unshown(Exception):
+    """What is to be shown cannot be written; nothing else is wrong."""
+
+
+@contextlib.contextmanager
+def _written() -> Iterator[None]:
+    """A reader that has left is another thing than a full disk.
+
+    Raises:
+        Unshown: the output cannot be written.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Unshown(error.strerror or type(error).__name__) from error
+
+
 def put(text: str, file: IO[str] | None = None) -> None:
-    """Write *text*; what the encoding of the file cannot show becomes a question mark."""
+    """Write *text*; what the encoding of the file cannot show becomes a question mark.
+
+    Raises:
+        Unshown: the output cannot be written.
+    """
     out = file or sys.stdout
+    if out is None:
+        raise Unshown("it is closed")
     encoding = getattr(out, "encoding", None) or "utf-8"
-    out.write(text.encode(encoding, "replace").decode(encoding))
-    out.flush()
+    with _written():
+        out.write(text.encode(encoding, "replace").decode(encoding))
+        out.flush()
 
 
 def pour(text: str) -> None:
-    """Write *text* to standard output as UTF-8, whatever the terminal's encoding: it is for a file or a program."""
+    """Write *text* to standard output as UTF-8, whatever the terminal's encoding: it is for a file or a program.
+
+    Raises:
+        Unshown: the output cannot be written.
+    """
     out = sys.stdout
     raw = getattr(out, "buffer", None)
     if raw is None:  # something in its place that takes text alone
         put(text)
         return
-    out.flush()  # what was written before stays before
-    raw.write(text.encode("utf-8", "replace"))
-    raw.flush()
+    with _written():
+        out.flush()  # what was written before stays before
+        raw.write(text.encode("utf-8", "replace"))
+        raw.flush()
 
 
 def grid(rows: list[tuple[str, str]]) -> RenderableType:

@@ -565,6 +565,20 @@ def test_a_reader_that_leaves_is_no_trouble(home):
         assert errors(process.stderr.read()) == []
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("where", ["/dev/full", "&-"])
+@pytest.mark.parametrize("verb", ["tree --json", "tree", "status", "export", "doctor", "search x"])
+def test_output_that_cannot_be_written(home, verb, where):
+    """Said in words, and not of the database, which is well."""
+    words = f"{sys.executable} {ROOT / 'scripts' / 'run.py'} console.cli {verb} --home {home}"
+    done = subprocess.run(
+        ["sh", "-c", f"{words} >{where}"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert 1 == done.returncode
+    why = "No space left on device" if where == "/dev/full" else "it is closed"
+    assert [f"lcm: what was found cannot be written: {why}"] == done.stderr.splitlines()
+
+
 @pytest.mark.parametrize("verb", [[], *VERBS], ids=lambda verb: verb[0] if verb else "lcm")
 def test_help_has_examples(call, verb):
     """Every help text shows how it is called, and ends with 0."""
