@@ -204,7 +204,7 @@ def _fail(error: Exception, path: str, why: str = "", *, as_data: bool, code: in
 
 
 def _unwritten(error: Exception) -> int:
-    """The reader has left (``| head``), which is no fault, or the disk is full; Python must not complain at exit too."""
+    """The reader has left (``| head``), which is no fault, or the disk is full; Python is not to complain at exit."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, screen.Unshown):

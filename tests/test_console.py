@@ -572,7 +572,11 @@ def test_output_that_cannot_be_written(home, verb, where):
     """Said in words, and not of the database, which is well."""
     words = f"{sys.executable} {ROOT / 'scripts' / 'run.py'} console.cli {verb} --home {home}"
     done = subprocess.run(
-        ["sh", "-c", f"{words} >{where}"], capture_output=True, text=True, timeout=60, check=False
+        ["/bin/sh", "-c", f"{words} >{where}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert 1 == done.returncode
     why = "No space left on device" if where == "/dev/full" else "it is closed"
