@@ -141,8 +141,8 @@ def mark(sql: sqlite3.Connection, error: Exception) -> None:
 
 
 @contextlib.contextmanager
-def working(sql: sqlite3.Connection, seconds: float = ASKED_SECONDS) -> Iterator[None]:
-    """Ask the index only if it can answer, and no longer than so many *seconds*.
+def working(sql: sqlite3.Connection, seconds: float | None = None) -> Iterator[None]:
+    """Ask the index only if it can answer, and no longer than so many *seconds* (None: as many as a search has).
 
     Raises:
         StoreIndexBroken: it holds not all that it should, or cannot be read.
@@ -150,7 +150,7 @@ def working(sql: sqlite3.Connection, seconds: float = ASKED_SECONDS) -> Iterator
     """
     if _is_marked(sql):
         raise StoreIndexBroken(_BROKEN)
-    end = clock.monotonic() + seconds
+    end = clock.monotonic() + (ASKED_SECONDS if seconds is None else seconds)
     sql.set_progress_handler(lambda: clock.monotonic() > end, _STEPS)
     try:
         yield
