@@ -23,7 +23,7 @@ _LIVE_TAIL = 46_000
 _GROWTH = 1_000
 """Rows between two compactions while a session grows old."""
 _MOST_MS, _MOST_RATIO, _BULK_RATIO = 1.0, 4.0, 0.5
-_MOST_TOOL_MS = 2.0
+_MOST_TOOL_MS, _TOOL_LIST = 2.0, 10_000
 
 
 def ingest(folder: Path, sizes: Sequence[int], runs: int) -> list[Figure]:
@@ -108,7 +108,8 @@ def turns(folder: Path, sizes: Sequence[int], stored: int, runs: int) -> list[Fi
         talk = _fresh(folder / f"turn-{size}", size)
         figures.append(_figure(f"+2, list of {size:,}", talk, runs, _TURNS))
     size = sizes[-1]
-    figures.append(_before_a_tool(folder / f"tool-{size}", size, runs))
+    asked = max([each for each in sizes if each <= _TOOL_LIST], default=sizes[0])
+    figures.append(_before_a_tool(folder / f"tool-{asked}", asked, runs))
     talk = _among_others(folder / "turn-others", size, stored)
     figures.append(
         _figure(f"+2, list of {size:,}, {stored:,} of other sessions", talk, runs, _TURNS)
