@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..storage.errors import StoreForgotten
+from ..storage.living import Living
 from . import hermes
 from .events import states_made
 from .hooks import REVIEW
@@ -198,7 +199,7 @@ class Ahead:
             store.close()
 
 
-_ALL: weakref.WeakSet[Ahead] = weakref.WeakSet()
+_ALL: Living[Ahead] = Living()
 
 
 #: Seconds that the end of a process waits for a job to see that it is to end.
@@ -212,14 +213,14 @@ def _end_with_the_process() -> None:
 
 
 def _ended() -> None:
-    for each in list(_ALL):
+    for each in _ALL:
         each.cancel()
-    for each in list(_ALL):
+    for each in _ALL:
         each.wait(_AT_EXIT)
 
 
 def _forked() -> None:
-    for each in list(_ALL):
+    for each in _ALL:
         each.begin_anew()
 
 

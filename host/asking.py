@@ -66,7 +66,7 @@ def serving(own: LCMEngine) -> tuple[LCMEngine, str]:
 def _living(own: LCMEngine) -> list[LCMEngine]:
     """The engines of this process, whichever copy of the module made them."""
     kinds = [each for each in ContextEngine.__subclasses__() if each.__name__ == type(own).__name__]
-    return [each for kind in kinds for each in list(getattr(kind, "living", ()))]
+    return [each for kind in kinds for each in getattr(kind, "living", ())]
 
 
 def _newest(engines: Sequence[LCMEngine]) -> LCMEngine:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..dag.breaker import Breakers
 from ..dag.meter import Meter, totals_of
+from ..storage.living import Living
 from . import hermes
 from .ahead import Ahead, order_for
 from .answers import answer, turn_state
@@ -25,7 +26,7 @@ from .facts import engine_facts
 from .failures import Failures
 from .passes import compacted, note_failure, note_refusal
 from .prune import pruned
-from .questions import Cooldown, cooldown_of, has_content, is_over, status_line
+from .questions import Cooldown, cooldown_of, has_content, is_over, status_line, why_blocked
 from .requests import Requests, select
 from .surface import COUNTERS, START, THRESHOLD, called, whole
 from .vitals import Vitals
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["LCMEngine"]
 
 _log = logging.getLogger(__name__)
-
-_BLOCKED = "lcm has made the context as small as it can; it tries again when it has grown"
 
 
 class LCMEngine(ContextEngine):
@@ -59,7 +58,7 @@ class LCMEngine(ContextEngine):
     protect_last_n = 0
     emit_automatic_compaction_status = True
 
-    living: ClassVar[weakref.WeakSet[LCMEngine]] = weakref.WeakSet()
+    living: ClassVar[Living[LCMEngine]] = Living()
 
     def __init__(
         self,
@@ -394,7 +393,4 @@ class LCMEngine(ContextEngine):
     @property
     def block_reason(self) -> str | None:
         """Why a list over the threshold is left as it is at the moment."""
-        if not self._blocked_at:
-            return None
-        cooldown = cooldown_of(self)
-        return f"{_BLOCKED}; {cooldown['reason']}" if cooldown is not None else _BLOCKED
+        return why_blocked(self)

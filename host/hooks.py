@@ -10,10 +10,10 @@ agent, and nothing is stored.
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..storage.living import Living
 from .surface import called
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Family:
     """The engines that come from one registration, as long as they live."""
 
     def __init__(self) -> None:
-        self._members: weakref.WeakSet[LCMEngine] = weakref.WeakSet()
+        self._members: Living[LCMEngine] = Living()
 
     def join(self, engine: LCMEngine) -> None:
         """Add an engine; its clones will join by themselves."""
@@ -40,7 +40,7 @@ class Family:
 
     def of(self, session_id: str) -> LCMEngine | None:
         """An engine that is on that session."""
-        return next((each for each in list(self._members) if each._session_id == session_id), None)
+        return next((each for each in self._members if each._session_id == session_id), None)
 
     def post_llm_call(
         self, session_id: str = "", conversation_history: Sequence[Any] | None = None, **kwargs: Any

@@ -10,7 +10,9 @@ from .routes import names_of
 if TYPE_CHECKING:
     from .engine import LCMEngine
 
-__all__ = ["Cooldown", "cooldown_of", "has_content", "is_over", "status_line"]
+__all__ = ["Cooldown", "cooldown_of", "has_content", "is_over", "status_line", "why_blocked"]
+
+_BLOCKED = "lcm has made the context as small as it can; it tries again when it has grown"
 
 
 class Cooldown(dict[str, Any]):
@@ -29,6 +31,14 @@ def cooldown_of(engine: LCMEngine) -> Cooldown | None:
     breakers = [engine._breakers.of(name) for name in names_of(engine)]
     seconds, reason = max(((each.rests(), each.reason) for each in breakers), default=(0.0, ""))
     return Cooldown(remaining_seconds=seconds, reason=reason) if seconds else None
+
+
+def why_blocked(engine: LCMEngine) -> str | None:
+    """Why a list over the threshold is left as it is at the moment; None where it is not."""
+    if not engine._blocked_at:
+        return None
+    cooldown = cooldown_of(engine)
+    return f"{_BLOCKED}; {cooldown['reason']}" if cooldown is not None else _BLOCKED
 
 
 def is_over(engine: LCMEngine, messages: Sequence[Any]) -> bool:

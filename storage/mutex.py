@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-import weakref
 from typing import Any, Final
+
+from .living import Living
 
 __all__ = ["mutex"]
 
-_all: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
+_all: Final[Living[Any]] = Living()
 
 
 def mutex() -> threading.RLock:
@@ -20,7 +21,7 @@ def mutex() -> threading.RLock:
 
 
 def _in_child() -> None:
-    for each in list(_all):
+    for each in _all:
         if not each._is_owned():  # noqa: SLF001 - the thread that forked goes on, and gives back what it holds
             each._at_fork_reinit()  # noqa: SLF001 - as the threading module does with its own
 
