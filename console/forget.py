@@ -10,7 +10,7 @@ import argparse
 import getpass
 import sys
 import time as clock
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -82,14 +82,12 @@ def _session(call: Call) -> Answer:
     store = call.open()
     if store.session(call.session) is None and store.eraser().is_forgotten(call.session):
         data = _of_session(SessionPlan(0, (call.session,), (), 0, (), ()))
-        data |= {"rows": 0, "done": False, "note": "It was forgotten already. Nothing was changed."}
+        data |= {"done": False, "note": "It was forgotten already. Nothing was changed."}
         return Answer(data, text=f"{clean(call.session)}: {data['note']}\n", prose=True)
     session = _meant(call, store)
-    data = _of_session(plan_session(store, session))
-    data |= {"rows": _rows(store, data["nodes"]), "note": _ELSEWHERE}
     return _settle(
         call,
-        data,
+        lambda: _of_session(plan_session(store, session)),
         lambda: _of_session(forget_session(store, session, clock.time(), call.progress)),
     )
 
@@ -114,15 +112,10 @@ def _text(call: Call, text: str) -> Answer:
     store = call.open()
     if len(text.strip()) < LEAST_CHARACTERS:
         raise LookupError(f"The string must have {LEAST_CHARACTERS} characters at least.")
-    plan = plan_text(store, text, call.progress, agreed=bool(call.options.get("yes")))
-    data = _of_text(plan)
-    data["rows"] = _rows(store, data["nodes"])
-    if not data["versions"] and not data["nodes"] and not data["uids"]:
-        data |= {"done": False, "note": _STAYS if data["left"] else _NOWHERE}
-        return Answer(data, not data["left"], text=_view(data), prose=True)
-    data["note"] = _ELSEWHERE
     return _settle(
-        call, data, lambda: _of_text(forget_text(store, text, clock.time(), call.progress))
+        call,
+        lambda: _of_text(store, plan_text(store, text, call.progress)),
+        lambda: _of_text(store, forget_text(store, text, clock.time(), call.progress)),
     )
 
 
@@ -132,17 +125,19 @@ def _of_session(plan: SessionPlan) -> dict[str, Any]:
         "sessions": list(plan.sessions),
         "messages": [entry.uid for entry in plan.entries],
         "nodes": list(plan.nodes),
+        "rows": plan.rows,
         "shared": plan.shared,
         "branches": list(plan.branches),
     }
 
 
-def _of_text(plan: TextPlan) -> dict[str, Any]:
+def _of_text(store: Store, plan: TextPlan) -> dict[str, Any]:
     return {
         "what": "text",
         "messages": list(dict.fromkeys(message.uid for message in plan.messages)),
         "versions": len(plan.messages),
         "nodes": list(plan.nodes),
+        "rows": sum(node.kind not in ("leaf", "condensed") for node in store.nodes(plan.nodes)),
         "uids": len(plan.uids),
         "told": list(plan.told),
         "session_names": list(plan.names),
@@ -150,10 +145,21 @@ def _of_text(plan: TextPlan) -> dict[str, Any]:
     }
 
 
-def _settle(call: Call, data: dict[str, Any], do: Callable[[], dict[str, Any]]) -> Answer:
-    """Show, ask, keep a backup where one is wanted, and do it."""
-    data["older_backups"] = _backups(call.path)
+def _settle(
+    call: Call, plan: Callable[[], dict[str, Any]], do: Callable[[], dict[str, Any]]
+) -> Answer:
+    """Show, ask, keep a backup where one is wanted, and do it.
+
+    Who agreed before is shown what went, and nothing is looked for twice.
+    """
     agreed = bool(call.options.get("yes"))
+    copies = {"note": _ELSEWHERE, "older_backups": _backups(call.path)}
+    if agreed and call.options.get("backup") is None:
+        return _done(call, do(), copies)
+    data = plan()
+    if _is_nowhere(data):
+        return _nowhere(data)
+    data |= copies
     asked = not agreed and sys.stdin.isatty() and not call.options.get("json")
     if asked:
         put(_view(data), sys.stderr)
@@ -165,11 +171,26 @@ def _settle(call: Call, data: dict[str, Any], do: Callable[[], dict[str, Any]]) 
         text = f"{_DECLINED}\n" if asked else _view(data)  # who was asked has seen what would go
         return Answer(data, good=False, text=text, prose=True)
     if call.options.get("backup") is not None:
-        data["backup"] = make_backup(call.path, call.options["backup"], call.progress).path
-    data |= do()
-    data["scrubbed"] = call.open().eraser().scrub()
-    data["done"] = not data.get("left")
+        copies["backup"] = make_backup(call.path, call.options["backup"], call.progress).path
+    return _done(call, do(), copies)
+
+
+def _done(call: Call, data: dict[str, Any], copies: Mapping[str, Any]) -> Answer:
+    """What went, once its old bytes are wiped."""
+    if _is_nowhere(data):
+        return _nowhere(data)
+    data |= {**copies, "scrubbed": call.open().eraser().scrub(), "done": not data.get("left")}
     return Answer(data, good=bool(data["scrubbed"] and data["done"]), text=_view(data), prose=True)
+
+
+def _is_nowhere(data: Mapping[str, Any]) -> bool:
+    """Whether a string stands in nothing that could go."""
+    return data["what"] == "text" and not (data["versions"] or data["nodes"] or data["uids"])
+
+
+def _nowhere(data: dict[str, Any]) -> Answer:
+    data |= {"done": False, "note": _STAYS if data["left"] else _NOWHERE}
+    return Answer(data, not data["left"], text=_view(data), prose=True)
 
 
 _OFFER: Final = "Make a backup first? It would still hold what you want forgotten. [y/N] "
@@ -243,10 +264,6 @@ def _nodes(data: Mapping[str, Any]) -> list[str]:
         return []  # parts of it go from those, and are told below
     beside = f", and {many(rows, 'row')} that showed them or states by turn" if rows else ""
     return [f"  {many(count - rows, 'summary node')}{beside}{_names(data['nodes'])}"]
-
-
-def _rows(store: Store, nodes: Sequence[str]) -> int:
-    return sum(node.kind not in ("leaf", "condensed") for node in store.nodes(nodes))
 
 
 def _also(data: Mapping[str, Any]) -> list[str]:

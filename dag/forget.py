@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar
 
 from ..storage.canon import decode, digest, pack_text
+from ..storage.errors import StoreIndexBroken
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
@@ -54,6 +55,8 @@ class SessionPlan:
     """Sessions that were branched from it, and stay."""
     nodes: tuple[str, ...]
     """uids of the summaries and summary rows that go."""
+    rows: int = 0
+    """How many of these are no summaries: rows that showed some, or states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,9 @@ class TextPlan:
     """In how many rows of what it stands, looked for byte by byte: before the deed, or after it."""
 
 
+_Plan = TypeVar("_Plan", SessionPlan, TextPlan)
+
+
 # a session
 
 
@@ -86,13 +92,16 @@ def plan_session(store: Store, session: Session) -> SessionPlan:
         for each in sessions
         if each.line != session.line and session.line in store.lineage(each.line)
     ]
+    nodes = tools.above([entry.id for entry in entries])
+    kinds = [node.kind for node in store.nodes(nodes, brief=True)]
     return SessionPlan(
         line=session.line,
         sessions=tuple(each.name for each in sessions if each.line == session.line),
         entries=tuple(entries),
-        shared=len(store.entries(session.line)) - len(entries),
+        shared=store.totals(session.line).messages - len(entries),
         branches=tuple(branches),
-        nodes=tuple(tools.above([entry.id for entry in entries])),
+        nodes=tuple(nodes),
+        rows=sum(kind not in ("leaf", "condensed") for kind in kinds),
     )
 
 
@@ -100,6 +109,12 @@ def forget_session(
     store: Store, session: Session, time: float, progress: Progress | None = None
 ) -> SessionPlan:
     """Take a session out; *time* in Unix seconds. Returns what went."""
+    return _again(lambda: _forget_session(store, session, time, progress))
+
+
+def _forget_session(
+    store: Store, session: Session, time: float, progress: Progress | None
+) -> SessionPlan:
     tools = store.eraser()
     with store.writing():
         plan = plan_session(store, session)
@@ -113,25 +128,30 @@ def forget_session(
     return plan
 
 
+def _again(carry_out: Callable[[], _Plan]) -> _Plan:
+    """Where the search index fails all is undone, and it is made anew the second time."""
+    try:
+        return carry_out()
+    except StoreIndexBroken:
+        return carry_out()
+
+
 # a string
 
 
-def plan_text(
-    store: Store, text: str, progress: Progress | None = None, *, agreed: bool = False
-) -> TextPlan:
-    """Where *text* stands, in any of its forms; *agreed*: what will go is not looked for byte by byte before."""
+def plan_text(store: Store, text: str, progress: Progress | None = None) -> TextPlan:
+    """Where *text* stands, in any of its forms."""
     cleaner, forms = Cleaner(erase=eraser(stones_of(text, 0.0))), forms_of(text)
     found = [each._replace(body=b"") for each in _messages(store, cleaner, forms, progress)]
     nodes, told = _nodes(store, cleaner, forms, found)
     uids = tuple(uid for _, uid in _uids(store, cleaner, forms))
-    goes = bool(found or nodes or uids)
     return TextPlan(
         tuple(found),
         tuple(node.uid for node in nodes),
         _names(store, forms),
         uids,
         told,
-        {} if agreed and goes else _standing(store, forms),
+        _standing(store, forms),
     )
 
 
@@ -193,36 +213,40 @@ def _holds(value: Any, forms: Sequence[str]) -> bool:
 
 
 def forget_text(store: Store, text: str, time: float, progress: Progress | None = None) -> TextPlan:
-    """Put ``[forgotten]`` in the place of *text* wherever it stands, now and from now on.
+    """Put ``[forgotten]`` in the place of *text* wherever it stands, now and from now on; nothing if it stands nowhere.
 
     Raises:
         ValueError: *text* is too short, or a part of what would stand in its place.
     """
     if len(text.strip()) < LEAST_CHARACTERS or text in GONE:
         raise ValueError(f"It must have {LEAST_CHARACTERS} characters at least, and not be {GONE}.")
-    tools, stones = store.eraser(), stones_of(text, time)
-    cleaner, forms = Cleaner(erase=eraser(stones)), forms_of(text)
+    plan = _again(lambda: _forget_text(store, text, time, progress))
+    return replace(plan, left=_standing(store, forms_of(text)))  # nobody waits for it
+
+
+def _forget_text(store: Store, text: str, time: float, progress: Progress | None) -> TextPlan:
+    stones, forms = stones_of(text, time), forms_of(text)
+    cleaner = Cleaner(erase=eraser(stones))
     with store.writing():
         messages = list(_messages(store, cleaner, forms, progress))
         nodes, told = _nodes(store, cleaner, forms, messages)
         uids = _uids(store, cleaner, forms)
-        for stone in stones:
-            tools.bury(stone)
-        for message in messages:
-            _overwrite(store, message, cleaner, time)
-        for node in nodes:
-            _overwrite_node(store, node, time)
-        for number, uid in uids:
-            tools.rename(number, uid, cleaner.name(uid))
-        _sweep(store, progress)
-    left = _standing(store, forms)  # nobody waits for it
+        if messages or nodes or uids:
+            for stone in stones:
+                store.eraser().bury(stone)
+            for message in messages:
+                _overwrite(store, message, cleaner, time)
+            for node in nodes:
+                _overwrite_node(store, node, time)
+            for number, uid in uids:
+                store.eraser().rename(number, uid, cleaner.name(uid))
+            _sweep(store, progress)
     return TextPlan(
         tuple(each._replace(body=b"") for each in messages),
         tuple(node.uid for node in nodes),
         _names(store, forms),
         tuple(uid for _, uid in uids),
         told,
-        left,
     )
 
 

@@ -86,6 +86,8 @@ class Connection:
         self._migrations = migrations
         self.depth = 0
         """How many writing blocks are open, one in another."""
+        self.begun = 0
+        """How many transactions were begun."""
         self._waits = BUSY_SECONDS
         self._impatient_until = 0.0
         self._obstacle = False
@@ -296,6 +298,7 @@ class Connection:
             self._wait(_IMPATIENT_SECONDS)
             raise
         self._impatient_until = 0.0
+        self.begun += 1
 
     def _wait(self, seconds: float) -> None:
         """Wait so long for locks from now on."""

@@ -97,9 +97,10 @@ class Eraser(Protocol):
         """
 
     def sweep(self, told: Callable[[int], None] | None = None) -> None:
-        """Drop payloads that no message needs, make the search index anew, and say that all lines changed.
+        """Drop payloads that no message needs, leave nothing in the search index of what this transaction has taken
+        out so far, and say that all lines changed.
 
-        *told* is called with how many texts are in the index.
+        *told* is called with how many texts are in the index, where it must be made anew.
         """
 
     def scrub(self) -> bool:

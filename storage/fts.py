@@ -27,10 +27,12 @@ from .translation import is_obstacle
 from .uids import pack_uid, unpack_uid
 
 __all__ = [
+    "UNINDEXED",
     "add_messages",
     "add_nodes",
     "check",
     "count",
+    "is_marked",
     "is_older",
     "mark",
     "next_texts",
@@ -42,6 +44,8 @@ __all__ = [
 ]
 
 
+UNINDEXED = ("frame", "state")
+"""Kinds of nodes that are in no index: they only repeat what others say."""
 _log = logging.getLogger(__name__)
 
 #: Messages that are read and indexed at a time when the index is made again.
@@ -86,10 +90,10 @@ def replace_message(
 
 
 def add_nodes(sql: sqlite3.Connection, nodes: Sequence[Node]) -> None:
-    """Index summary nodes; frames and states only repeat what others say."""
+    """Index summary nodes."""
     rows = []
     for node in nodes:
-        if node.kind not in ("frame", "state"):
+        if node.kind not in UNINDEXED:
             found = sql.execute("SELECT id FROM nodes WHERE uid = ?", [pack_uid(node.uid)])
             rows.append((found.fetchone()[0], indexable(node_text(node))))
     _guarded(sql, "INSERT INTO node_index (rowid, text) VALUES (?, ?)", rows)
@@ -108,7 +112,7 @@ def _guarded(sql: sqlite3.Connection, statement: str, rows: Sequence[tuple[int, 
         StoreIndexBroken: SQLite from 3.44 on may not go on with a transaction in which an index failed. It is
             to be done again after :func:`mark`.
     """
-    if _is_marked(sql):
+    if is_marked(sql):
         return
     sql.execute("SAVEPOINT search_index")
     try:
@@ -125,14 +129,15 @@ def _guarded(sql: sqlite3.Connection, statement: str, rows: Sequence[tuple[int, 
     sql.execute("RELEASE search_index")
 
 
-def _is_marked(sql: sqlite3.Connection) -> bool:
+def is_marked(sql: sqlite3.Connection) -> bool:
+    """Whether an index failed, and has not been made again since."""
     marked = "SELECT 1 FROM memory WHERE session = '' AND name = 'index_broken'"
     return sql.execute(marked).fetchone() is not None
 
 
 def mark(sql: sqlite3.Connection, error: Exception) -> None:
     """Remember that the index is broken, until it is made again; said in the log once."""
-    if not _is_marked(sql):
+    if not is_marked(sql):
         sql.execute(
             "INSERT INTO memory VALUES ('', 'index_broken', ?1, lcm_seal('', 'index_broken', ?1))",
             [f'"{type(error).__name__}"'],
@@ -148,7 +153,7 @@ def working(sql: sqlite3.Connection, seconds: float | None = None) -> Iterator[N
         StoreIndexBroken: it holds not all that it should, or cannot be read.
         StoreSlow: it took too long.
     """
-    if _is_marked(sql):
+    if is_marked(sql):
         raise StoreIndexBroken(_BROKEN)
     end = clock.monotonic() + (ASKED_SECONDS if seconds is None else seconds)
     sql.set_progress_handler(lambda: clock.monotonic() > end, _STEPS)
@@ -177,7 +182,7 @@ def _of_log(error: sqlite3.Error) -> bool:
 def check(sql: sqlite3.Connection, path: str) -> dict[str, str]:
     """What is wrong with the indexes; SQLite's own check of them is a write, so samples where none may be made."""
     wrong = {}
-    if _is_marked(sql):
+    if is_marked(sql):
         wrong["index"] = _BROKEN
     for name in INDEXES:
         try:
@@ -200,7 +205,7 @@ def symptoms(sql: sqlite3.Connection, path: str) -> list[str]:
     """What is wrong with the indexes, found by reading alone: whether they find what they hold."""
     found = []
     with contextlib.suppress(sqlite3.DatabaseError):
-        if _is_marked(sql):
+        if is_marked(sql):
             found.append("It failed once, and has not been made again since.")
     for name, what, texts in (
         ("message_index", "messages", _some_messages(sql, path)),
@@ -238,7 +243,7 @@ def _some_messages(sql: sqlite3.Connection, path: str) -> Iterator[tuple[int, st
 def _some_nodes(sql: sqlite3.Connection) -> Iterator[tuple[int, str]]:
     from . import graph_tables
 
-    for number in _spread(sql, "nodes", "AND kind NOT IN ('frame', 'state')"):
+    for number in _spread(sql, "nodes", f"AND kind NOT IN {UNINDEXED}"):
         (uid,) = sql.execute("SELECT uid FROM nodes WHERE id = ?", [number]).fetchone()
         with contextlib.suppress(StoreError, ValueError):
             yield from ((number, node_text(n)) for n in graph_tables.by_uid(sql, [unpack_uid(uid)]))
@@ -270,7 +275,7 @@ def rebuild(sql: sqlite3.Connection, path: str, told: Callable[[int], None] | No
         rows += len(some)
         if told is not None:
             told(rows)
-    uids = sql.execute("SELECT uid FROM nodes WHERE kind NOT IN ('frame', 'state')").fetchall()
+    uids = sql.execute(f"SELECT uid FROM nodes WHERE kind NOT IN {UNINDEXED}").fetchall()
     add_nodes(sql, graph_tables.by_uid(sql, [unpack_uid(uid) for (uid,) in uids]))
     return rows + len(uids)
 

@@ -40,6 +40,7 @@ class SqliteStore:
     def __init__(self, path: Path, *, create: bool = True, read_only: bool = False) -> None:
         self.path = str(path)
         self._connection = Connection(path, create=create and not read_only, read_only=read_only)
+        self._eraser = SqliteEraser(self._connection)
         self._unindexed: list[tuple[int, str]] = []
         """Numbers and texts of messages of this transaction that the index does not hold yet."""
         self._unindexed_nodes: list[Node] = []
@@ -363,7 +364,7 @@ class SqliteStore:
         return SqliteAudit(self._connection)
 
     def eraser(self) -> SqliteEraser:
-        return SqliteEraser(self._connection)
+        return self._eraser
 
     def reindex(self) -> int:
         with self._connection.writing() as sql:

@@ -7,7 +7,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 
-from . import fts, graph_tables, log_tables, suspects
+from . import fts, fts_taken, graph_tables, log_tables, suspects
 from .connection import Connection
 from .forget import Stone
 from .records import Draft, Entry, Node
@@ -26,6 +26,15 @@ class SqliteEraser:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._noted: tuple[int, fts_taken.Taken] | None = None
+        """What the indexes still have, and in which transaction it was taken out."""
+
+    def _taken(self, sql: sqlite3.Connection) -> fts_taken.Taken:
+        """What this transaction has taken out so far."""
+        now = self._connection.begun
+        if self._noted is None or self._noted[0] != now:
+            self._noted = (now, fts_taken.Taken(sql, str(self._connection.path)))
+        return self._noted[1]
 
     @contextlib.contextmanager
     def _erasing(self) -> Iterator[sqlite3.Connection]:
@@ -88,6 +97,8 @@ class SqliteEraser:
 
     def remove(self, line: int, messages: Sequence[int], nodes: Sequence[str]) -> None:
         with self._erasing() as sql:
+            self._taken(sql).nodes(sql, nodes)
+            self._taken(sql).messages(sql, messages)
             for uid in nodes:
                 (number,) = sql.execute(
                     "DELETE FROM nodes WHERE uid = ? RETURNING id", [pack_uid(uid)]
@@ -112,6 +123,7 @@ class SqliteEraser:
 
     def overwrite(self, message: int, version: int, draft: Draft) -> None:
         with self._erasing() as sql:
+            self._taken(sql).message(sql, message, version, draft.text)
             skeleton, refs = log_tables.stow(sql, draft.body)
             current = "id = ? AND version = ?"
             done = sql.execute(
@@ -130,6 +142,7 @@ class SqliteEraser:
 
     def overwrite_node(self, node: Node) -> None:
         with self._erasing() as sql:
+            self._taken(sql).node(sql, node)
             where, values = "uid = ?", [pack_uid(node.uid)]
             sql.execute(
                 f"UPDATE nodes SET data = ? WHERE {where}", [graph_tables.data_of(node), *values]
@@ -192,7 +205,10 @@ class SqliteEraser:
             sql.executemany(
                 "DELETE FROM payloads WHERE digest = ?", [row for row in kept if row[0] not in used]
             )
-            fts.rebuild(sql, str(self._connection.path), told)
+            taken, path = self._taken(sql), str(self._connection.path)
+            self._noted = None
+            if not fts_taken.settle(sql, path, taken):
+                fts.rebuild(sql, path, told)
             sql.execute("UPDATE lines SET revision = revision + 1")
 
     def scrub(self) -> bool:

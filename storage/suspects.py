@@ -28,6 +28,10 @@ __all__ = ["holding", "large", "names", "suspects"]
 
 #: How an escape begins that canonical JSON does not write, or writes for few characters.
 _ODD: Final = (b"\\u", b"\\/")
+#: A condition: the body has one of these. Most have no backslash at all.
+_ESCAPED: Final = "(instr(CAST(body AS BLOB), x'5c') AND ({}))".format(
+    " OR ".join(f"instr(CAST(body AS BLOB), x'{each.hex()}')" for each in _ODD)
+)
 #: What a reader puts where a text is no UTF-8: it stands in no bytes.
 _REPLACED: Final = "\ufffd".encode()
 #: How what zlib wrote begins: its method, the size of its window, and a check of both.
@@ -65,20 +69,33 @@ def suspects(
 
     *payloads*: what :func:`large` has found; of those that came since any may hold it.
     """
-    said, plain = _fewest([*map(_written, strings), *_ODD]), _fewest(map(pack_text, strings))
-    odd = f"{_has('body', said, 3)} OR {_broken(sql)}"
-    of, within = [after, last], "BETWEEN ?1 + 1 AND ?2"
-    roles = f"SELECT id FROM messages WHERE id {within} AND {_has('role', plain, 3)}"
-    spoken = [number for (number,) in sql.execute(roles, [*of, *plain])]
+    said, plain = _fewest(map(_written, strings)), _fewest(map(pack_text, strings))
+    first = 3
+    odd = f"({_has('body', said, first)} OR {_ESCAPED} OR {_broken(sql)})"
+    spoken = _has("role", plain, first + len(said))
+    values, within = [after, last, *said], "BETWEEN ?1 + 1 AND ?2"
     found = set[tuple[int, int]]()
-    for table, number in (("messages", "id"), ("versions", "message")):
-        here = f"FROM {table} WHERE {number} {within} AND {number} IN (SELECT id FROM messages)"
-        one = f"SELECT {number}, version {here}"
-        found.update(sql.execute(f"{one} AND ({odd})", [*of, *said]))
-        with_large = f"SELECT {number}, version, refs {here} AND refs IS NOT NULL"
-        found.update((n, v) for n, v, refs in sql.execute(with_large, of) if _leads(refs, payloads))
-        for each in spoken:  # a role is that of every version
-            found.update(sql.execute(f"{one} AND {number} = ?3", [*of, each]))
+    rows = sql.execute(
+        f"SELECT id, version, {odd}, refs, {spoken} FROM messages"
+        f" WHERE id {within} AND ({odd} OR {spoken} OR refs IS NOT NULL)",
+        [*values, *plain],
+    )
+    speaking = []
+    for number, version, is_odd, refs, speaks in rows:
+        if is_odd or speaks or _leads(refs, payloads):
+            found.add((number, version))
+        if speaks:
+            speaking.append(number)
+    rows = sql.execute(
+        f"SELECT message, version, {odd}, refs FROM versions WHERE message {within}"
+        f" AND message IN (SELECT id FROM messages) AND ({odd} OR refs IS NOT NULL)",
+        values,
+    )
+    found.update((n, v) for n, v, is_odd, refs in rows if is_odd or _leads(refs, payloads))
+    for number in speaking:  # a role is that of every version
+        found.update(
+            sql.execute("SELECT message, version FROM versions WHERE message = ?", [number])
+        )
     return sorted(found)
 
 
@@ -111,8 +128,10 @@ def _in_payload(data: bytes, needles: Sequence[bytes]) -> bool:
     return any(needle in text for needle in needles)
 
 
-def _leads(refs: str, payloads: Mapping[str, bool]) -> bool:
+def _leads(refs: str | None, payloads: Mapping[str, bool]) -> bool:
     """Whether a large string of a message may hold it: also if it is not there, or not known."""
+    if refs is None:
+        return False
     try:
         return any(payloads.get(digest, True) for _, digest in json.loads(refs))
     except (TypeError, ValueError):
