@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lcm.tools.when import moment, spans_in
+from lcm.tools.when import limit_of, moment, spans_in
 
 #: A Wednesday.
 NOW = datetime(2026, 5, 27, 15, 30, tzinfo=UTC).timestamp()
@@ -49,6 +49,36 @@ def days(span):
 def test_a_time_in_words_is_a_span_of_days(text, first, last):
     """Seen from a Wednesday in May; a date without a year is the last one that was."""
     assert days(moment(text, NOW)) == (first, last)
+
+
+def _utc(seconds):
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()[:23]
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("2026", "2026-01-01T00:00:00", "2026-12-31T23:59:59.999"),
+        ("20260531", "2026-05-31T00:00:00", "2026-05-31T23:59:59.999"),
+        ("2026-05-31", "2026-05-31T00:00:00", "2026-05-31T23:59:59.999"),
+        ("9999-12-31", "9999-12-31T00:00:00", "9999-12-31T23:59:59"),
+        ("20260531T1400", "2026-05-31T14:00:00", "2026-05-31T14:00:00"),
+        ("last month", "2026-04-01T00:00:00", "2026-04-30T23:59:59.999"),
+        ("1780235999", "2026-05-31T13:59:59", "2026-05-31T13:59:59"),
+        ("1780235999.5", "2026-05-31T13:59:59.500", "2026-05-31T13:59:59.500"),
+        ("0", "1970-01-01T00:00:00", "1970-01-01T00:00:00"),
+    ],
+)
+def test_a_limit_is_the_first_or_the_last_moment(text, first, last):
+    """A year and a day without hyphens are dates; digits are Unix seconds only where they can be."""
+    assert first == _utc(limit_of(text, NOW))[: len(first)]
+    assert last == _utc(limit_of(text, NOW, end=True))[: len(last)]
+
+
+@pytest.mark.parametrize("text", ["202605", "20260231", "20261399", "12", "soon", "nan"])
+def test_what_is_no_limit_is_refused(text):
+    """Rather than taken for some second of 1970, before which nothing was said."""
+    assert limit_of(text, NOW) is None
 
 
 def test_hours_are_spans_around_their_middle():

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -26,7 +24,7 @@ from .query import Terms, looks_like_a_pattern, terms_of, unspaced
 from .results import POOL, Ranking, note_on, results
 from .turns import LAST_TURN, in_order, turn_of
 from .verbatim import spellings, verbatim
-from .when import moment
+from .when import limit_of
 
 __all__ = ["FIGURES", "MODES", "OWN_TOOLS", "ROLES", "asked_last", "grep", "ranking_of"]
 
@@ -62,7 +60,6 @@ _BEGINS = (
     "Of a very long phrase only the beginning was looked for; mode 'exact' looks for all of it."
 )
 _CURSOR = re.compile(r"(\d{1,9}):(\d{1,18}):(\d{1,18}):(\d{1,12}(?:\.\d{1,6})?)")
-_DATE = re.compile(r"\d{4}-?\d\d-?\d\d\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,28 +190,17 @@ def _position(cursor: Any) -> _Position | None:
 
 
 def _time(value: Any, name: str, now: float, *, end: bool = False) -> float | None:
-    """Unix seconds, an ISO date or time, or one in words; what lasts means its begin, or its end."""
+    """Unix seconds, an ISO date or time, a year, or one in words; what lasts means its begin, or its end."""
     if value in (None, ""):
         return None
     text = str(value).strip()
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if math.isfinite(number):
-        return number
-    span = moment(text, now)
-    if span is not None:
-        return span.last if end else span.first
-    try:
-        exact = datetime.fromisoformat(text)
-        exact = exact if exact.tzinfo else exact.replace(tzinfo=UTC)
-        return exact.timestamp() + (86_399.999 if end and _DATE.match(text) else 0)
-    except (ValueError, OverflowError):
+    at = limit_of(text, now, end=end)
+    if at is None:
         raise ToolError(
             f"{name} '{text[:40]}' is no time.",
             "Use ISO, 2026-05-31 or 2026-05-31T14:00, or words: yesterday, last Tuesday, two weeks ago.",
-        ) from None
+        )
+    return at
 
 
 # searching

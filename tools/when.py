@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 import calendar
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-__all__ = ["FIGURES", "Span", "moment", "spans_in"]
+__all__ = ["FIGURES", "Span", "limit_of", "moment", "spans_in"]
 
 _MONTHS = {name.lower(): at for at, name in enumerate(calendar.month_name) if name}
 _MONTHS |= {name.lower(): at for at, name in enumerate(calendar.month_abbr) if name}
@@ -26,6 +27,11 @@ _NUMBERS = {
 } | {"a": 1, "an": 1, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3}
 _UNITS = {"minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 _DAY = timedelta(days=1)
+_TO_ITS_END = _DAY - timedelta(milliseconds=1)
+
+#: Below it (1973) digits are no Unix seconds of anything that was said: they are a date, or nothing.
+_SECONDS = 100_000_000
+_DIGITS = re.compile(r"(\d{4})(?:(\d\d)(\d\d))?", re.ASCII)
 
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _COUNT = "|".join(sorted(_NUMBERS, key=len, reverse=True)).replace(" ", r"\s+")
@@ -71,6 +77,44 @@ def moment(text: str, now: float) -> Span | None:
     match = _SPAN.fullmatch(whole)
     today = _calendar(now)
     return _span(match, today) if match and today else None
+
+
+def limit_of(text: str, now: float, *, end: bool = False) -> float | None:
+    """Unix seconds from which on, or at whose *end*, something is asked for; None where *text* is no time."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if math.isfinite(number) and not 0 < number < _SECONDS:
+        return number
+    if (span := moment(text, now)) is not None:
+        return span.last if end else span.first
+    try:
+        first, last = _in_digits(text) or _exact(text)
+        return (last if end else first).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _in_digits(text: str) -> _Ends | None:
+    """First and last of a year, or of a day without hyphens; None for what has another form.
+
+    Raises:
+        ValueError: no calendar has it.
+    """
+    found = _DIGITS.fullmatch(text)
+    if found is None:
+        return None
+    year, month, day = (int(part or 1) for part in found.groups())
+    first = datetime(year, month, day, tzinfo=UTC)
+    return first, (first if found[2] else first.replace(month=12, day=31)) + _TO_ITS_END
+
+
+def _exact(text: str) -> _Ends:
+    """An ISO date or time in any form, also of a day that no calendar has a day after."""
+    first = datetime.fromisoformat(text)
+    first = first if first.tzinfo else first.replace(tzinfo=UTC)
+    return first, first + _TO_ITS_END if len(text) == len("2026-05-31") else first
 
 
 def _calendar(now: float) -> datetime | None:
