@@ -8,6 +8,7 @@ from typing import Any
 from ..storage.protocol import Store
 from .budget import Budget
 from .fit import fresh, stub
+from .identity import STUB
 from .ingest import Binding
 from .messages import is_system
 from .names import names_of
@@ -31,9 +32,7 @@ def prune(
     rows = binding.rows
     tokens = [size_of(row) for row in rows]
     found = _found(binding, tokens, budget)
-    requests = sum(not is_system(row) and row.get("role") == "assistant" for row in rows)
-    step = sum(tokens) / max(requests, 1)
-    worth = worth_of(limit - used, step, limit, budget.target)
+    worth = worth_of(limit - used, _step(binding, tokens, budget), limit, budget.target)
     chosen = worthwhile(found, tokens, worth, least)
     pruned = list(rows)
     for index, shown in _shown(store, binding, chosen):
@@ -71,6 +70,30 @@ def _found(binding: Binding, tokens: Sequence[int], budget: Budget) -> list[Savi
         return []
     found = savings(rows, tokens, _tail(tokens, budget.tail), steps[-1])
     return [each for each in found if _is_whole(binding, each)]
+
+
+def _step(binding: Binding, tokens: Sequence[int], budget: Budget) -> float:
+    """Tokens that a request adds to the list, by its newest part.
+
+    What stands before has been made smaller: the more of it, the smaller its rows are on average, and
+    the more requests would seem to fit before the list is compacted.
+    """
+    smaller = (n for n in range(len(tokens) - 1, -1, -1) if _is_smaller(binding, n))
+    start = min(next(smaller, -1) + 1, _tail(tokens, budget.tail))
+    for first in (start, 0):
+        said = [row for row in binding.rows[first:] if not is_system(row)]
+        if requests := len([row for row in said if row.get("role") == "assistant"]):
+            return sum(tokens[first:]) / requests
+    return float(sum(tokens))
+
+
+def _is_smaller(binding: Binding, index: int) -> bool:
+    """Whether a row is of ours, or shown by head and tail."""
+    row, bound = binding.rows[index], binding.bound[index]
+    if bound.kind != "message":
+        return bound.kind != "system"
+    content = row.get("content")
+    return not bound.version and isinstance(content, str) and bool(STUB.search(content))
 
 
 def _shown(

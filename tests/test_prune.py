@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from itertools import pairwise
 
 import pytest
 from lcm import LCMEngine
@@ -109,6 +110,28 @@ def test_it_is_not_looked_at_again_before_it_has_grown(engine, monkeypatch):
     monkeypatch.setattr(engine._attachment, "bind", None)
     assert engine.prune_tool_results_only(pruned, engine.threshold_tokens - 400) == (pruned, 0)
     assert not engine.get_status()["problems"]
+
+
+def test_what_was_shown_in_part_brings_no_change_the_sooner(tmp_path):
+    """How much a request adds is told by the newest rows: stubs beside them make the list no slower to grow."""
+    engine = LCMEngine(85_000, db_path=tmp_path / "lcm.db", summarizer=lambda _: "A summary.")
+    engine.on_session_start("s")
+    rows, size, at = [], 0, []
+    for n, row in enumerate(steps(150, 5400)):
+        rows.append(row)
+        size += count_messages([row])
+        if row["role"] != "tool":
+            continue
+        if engine.should_compress(size + 12_000):
+            break
+        rows, count = engine.prune_tool_results_only(rows, size + 12_000)
+        if count:
+            size = count_messages(rows)
+            at.append(n // 2)
+    gaps = [later - earlier for earlier, later in pairwise(at)]
+    assert len(gaps) >= 8
+    assert min(gaps) >= 5
+    engine.close()
 
 
 def test_a_failure_leaves_the_list(engine, monkeypatch):
