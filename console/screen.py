@@ -14,9 +14,9 @@ import shutil
 import sys
 import textwrap
 import time as clock
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.util import find_spec
-from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from .branches import Branches
@@ -54,9 +54,9 @@ _LINES: Final = 25
 _QUIET_SECONDS: Final = 1.0
 _SIGN_OF_LIFE_SECONDS: Final = 5.0
 
-_AS_DATA: Final = json.JSONEncoder(indent=2, default=repr)
-#: Parts of JSON (a text, a bracket) that are put on the screen at a time.
-_SIGNS: Final = 20_000
+#: Characters of JSON that are put on the screen at a time.
+_SIGNS: Final = 200_000
+_INDENT: Final = 2
 
 _HARMFUL: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -91,14 +91,67 @@ def many(count: int, noun: str) -> str:
 
 def to_data(value: Any) -> str:
     """*value* as JSON in plain ASCII, which every terminal and pipe takes."""
-    return "".join(_AS_DATA.iterencode(value))
+    return "".join(_json(value, 0))
 
 
 def data_pieces(value: Any) -> Iterator[str]:
     """The same piece by piece, for a reader that need not wait for the last."""
-    signs = _AS_DATA.iterencode(value)
-    while some := list(islice(signs, _SIGNS)):
-        yield "".join(some)
+    some, signs = list[str](), 0
+    for part in _json(value, 0):
+        some.append(part)
+        signs += len(part)
+        if signs >= _SIGNS:
+            yield "".join(some)
+            some, signs = [], 0
+    yield "".join(some)
+
+
+def _json(value: Any, level: int) -> Iterator[str]:
+    """As ``json`` writes it with an indent, which it does sign by sign: what has nothing indented in it is written at
+    once, and so is a list of such, in a tenth of the time."""
+    here, inner, within = _line(level), _line(level + 1), _line(level + 2)
+    if not isinstance(value, _HOLDERS) or not value:
+        yield _encoder(0)(value)
+        return
+    opens, closes = "{}" if isinstance(value, dict) else "[]"
+    if _is_flat(value):
+        yield f"{opens}{inner}{_encoder(level + 1)(value)[1:-1]}{here}{closes}"
+    elif isinstance(value, list) and all(
+        isinstance(each, dict) and _is_flat(each) for each in value
+    ):
+        rows = _encoder(level + 2)(value)[2:-2]
+        # No line breaks in a text, so this stands only between two of them.
+        rows = rows.replace(f"}},{within}{{", f"{inner}}},{inner}{{{within}")
+        yield f"[{inner}{{{within}{rows}{inner}}}{here}]"
+    else:
+        before = opens
+        for each in value:
+            key = f"{_encoder(0)({each: 0})[1:-4]}: " if isinstance(value, dict) else ""
+            yield f"{before}{inner}{key}"
+            yield from _json(value[each] if isinstance(value, dict) else each, level + 1)
+            before = ","
+        yield f"{here}{closes}"
+
+
+_HOLDERS: Final = (dict, list, tuple)
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether it holds something, and nothing that holds something."""
+    held = value.values() if isinstance(value, dict) else value
+    return bool(value) and not any(isinstance(each, _HOLDERS) for each in held)
+
+
+@cache
+def _line(level: int) -> str:
+    return f"\n{' ' * _INDENT * level}"
+
+
+@cache
+def _encoder(level: int) -> Callable[[Any], str]:
+    """What writes that whose parts stand on this level."""
+    separators = (f",{_line(level)}", ": ")
+    return json.JSONEncoder(separators=separators, default=repr).encode
 
 
 def width_of(file: IO[str] | None) -> int:
