@@ -11,7 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from ..storage.records import Node
 
-__all__ = ["Branch", "cycle", "layers", "outline"]
+__all__ = ["Branch", "cycle", "outline"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +40,6 @@ def outline(nodes: Sequence[Node]) -> list[Branch]:
 def _branch(uid: str, by_uid: Mapping[str, Node]) -> Branch:
     node = by_uid[uid]
     return Branch(node, tuple(_branch(each, by_uid) for each in _below(node) if each in by_uid))
-
-
-def layers(nodes: Sequence[Node]) -> list[list[str]]:
-    """uids by distance from the top; a node is always above its sources."""
-    import networkx as nx  # 105 ms; no turn pays for it
-
-    graph = nx.DiGraph()
-    for node in nodes:
-        graph.add_node(node.uid)
-        graph.add_edges_from((node.uid, uid) for uid in _below(node))
-    return [sorted(layer) for layer in nx.topological_generations(graph)]
 
 
 def cycle(nodes: Sequence[Node]) -> list[str]:

@@ -111,7 +111,7 @@ class Leftover:
         entry, row = self._stored[free[0]], probe.row
         if entry.role != role_of(row) or not self._uids.allow(row, entry):
             return ()
-        if folded := self._folded(row, free, self._back(free[0])):
+        if folded := self.fold(row, free, self._back(free[0])):
             return () if self._is_said_anew(row, folded) else folded
         if alone and self.closed and not self._withdrawn:
             return free[:1]  # one for one between known rows: an edit, however different
@@ -198,12 +198,11 @@ class Leftover:
             self.fold(probe.row, free) if self._uids.allow(probe.row, self._stored[free[0]]) else ()
         )
 
-    def fold(self, row: Row, free: Sequence[int]) -> Sequence[int]:
-        """The run of two or more neighbours that the host folded into *row*, perhaps with notes."""
-        return self._folded(row, free)
+    def fold(self, row: Row, *runs: Sequence[int]) -> Sequence[int]:
+        """The neighbours, two or more of one of *runs*, that the host folded into *row*, perhaps with notes.
 
-    def _folded(self, row: Row, *runs: Sequence[int]) -> Sequence[int]:
-        """The same in one of *runs*: rather without notes, for a note may be what another run has as a message."""
+        Rather without notes, for a note may be what another run has as a message.
+        """
         found = [self._parts(row, run) for run in runs]
         whole = (run for run, noted in found if not noted)
         return next(filter(None, whole), ()) or next((run for run, noted in found if noted), ())

@@ -21,12 +21,12 @@ from typing import Any, Final
 from .pictures import within
 from .placeholders import is_placeholder
 from .secret_flags import without_flags
-from .secret_forms import PLACED, TOKENS, may_hold_token, places, tokens
+from .secret_forms import may_hold_token, places, tokens
 from .secret_names import LEAST_PASSWORD, without_named
 from .secret_parts import VALUES
 from .strings import rebuilt
 
-__all__ = ["RULES", "Redact", "each_string", "redacted", "with_host"]
+__all__ = ["Redact", "each_string", "redacted", "with_host"]
 
 Redact = Callable[[str], str]
 """A text without its secrets."""
@@ -60,21 +60,6 @@ _SECRET_KEY: Final = re.compile(
     r"|(?:api|access|secret|private|signing|encryption|account|auth|master|shared)[_.-]?key)\Z",
     re.IGNORECASE,
 )
-
-RULES: Final = tuple(
-    dict.fromkeys(
-        [
-            *(rule for rule, _, _ in TOKENS),
-            "private key",
-            *(rule for rule, _, _ in PLACED),
-            "authorization",
-            "url parameter",
-            "password",
-            "key",
-        ]
-    )
-)
-"""Names of the rules; a secret is replaced by ``[redacted NAME]``."""
 
 
 def redacted(text: str) -> str:

@@ -12,7 +12,7 @@ from functools import cache, partial
 from itertools import starmap
 from typing import Final
 
-__all__ = ["PLACED", "TOKENS", "may_hold_token", "places", "tokens"]
+__all__ = ["TOKENS", "may_hold_token", "places", "tokens"]
 
 #: Tokens that are known by their form: rule, what each begins with, the whole of it.
 TOKENS: Final = (
@@ -52,7 +52,7 @@ _OPEN: Final = r"\\{0,3}[\"']?"
 _WORD: Final = r"[^\s\"'\\|;&<>()-][^\s\"'\\|;&<>()]{2,}+"
 
 #: One thing at a place of its own, with the secret as the group ``v``.
-PLACED: Final = (
+_PLACED: Final = (
     ("telegram token", ":AA", r"(?<![\d:.])\d{8,10}:(?P<v>AA[A-Za-z0-9_-]{33})(?![A-Za-z0-9_-])"),
     ("webhook", "hooks", r"hooks\.slack\.com/services/(?P<v>[A-Za-z0-9/]{20,100})"),
     ("webhook", "hooks", r"/api/webhooks/\d{10,25}/(?P<v>[A-Za-z0-9_-]{40,100})"),
@@ -134,12 +134,12 @@ def tokens() -> tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...]:
 @cache
 def _places() -> tuple[tuple[str, str, tuple[tuple[str, re.Pattern[str]], ...]], ...]:
     """A character and a sign without which they stand nowhere; rules, each with its pattern."""
-    signs = dict.fromkeys(sign for _, sign, _ in PLACED)
+    signs = dict.fromkeys(sign for _, sign, _ in _PLACED)
     return tuple(
         (
             next((character for character in sign if not character.isalnum()), sign[0]),
             sign,
-            tuple((rule, re.compile(form)) for rule, own, form in PLACED if own == sign),
+            tuple((rule, re.compile(form)) for rule, own, form in _PLACED if own == sign),
         )
         for sign in signs
     )

@@ -95,9 +95,9 @@ def _printed(text: str) -> int:
     return len(text) + 2 + more + (single if double else 0)
 
 
-def count_messages(messages: Iterable[Mapping[str, Any]], image_tokens: int = IMAGE_TOKENS) -> int:
+def count_messages(messages: Iterable[Mapping[str, Any]]) -> int:
     """Return the sum of :func:`count_message` over *messages*."""
-    return sum(count_message(message, image_tokens) for message in messages)
+    return sum(map(count_message, messages))
 
 
 def _count_odd(message: Any, image_tokens: int) -> int:

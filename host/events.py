@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
 
 from . import hermes
 
@@ -29,8 +29,6 @@ _REMEMBERED: Final = 12
 """Lines that are kept for the status."""
 _WAITING: Final = 3
 """Lines that wait for the host's next status."""
-
-OnEvent = Callable[[Any], Any]
 
 
 class Told:

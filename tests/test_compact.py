@@ -10,7 +10,7 @@ from asking import route
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from lcm.dag.compact import PassRequest, compact
-from lcm.dag.graph import cycle, layers, outline
+from lcm.dag.graph import cycle, outline
 from lcm.dag.identity import MARK
 from lcm.dag.ingest import Ledger
 from lcm.dag.nodes import Item, node_of, source_key, wanted
@@ -213,7 +213,6 @@ def test_many_passes_condense_and_lose_nothing():
     talked.check()
     nodes = talked.store.nodes_on([1])
     assert [] == cycle(nodes)
-    assert sum(map(len, layers(nodes))) == len(nodes)
     assert {source.node for source in talked.store.nodes([talked.frame])[0].sources} <= {
         b.node.uid for b in outline(nodes)
     }

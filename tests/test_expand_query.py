@@ -162,6 +162,33 @@ def test_a_summary_is_opened(engine):
     assert FACTS[0][0] in model.asked[1].text
 
 
+def test_summaries_that_are_named_are_searched_once(engine, monkeypatch):
+    """The messages of all of them are ranked by one search, the best of each first."""
+    filler = [
+        {"role": role, "content": f"{role} {at} " + "talk of rain " * 60}
+        for at in range(40)
+        for role in ("user", "assistant")
+    ]
+    rows = [{"role": "user", "content": FACTS[0][0]}, *filler]
+    model = Model("a summary of it all")
+    asked = engine(model, rows, fresh_tail_tokens=500, leaf_tokens=2000)
+    asked.compress(rows, current_tokens=19_000)
+    nodes = json.loads(asked.handle_tool_call("lcm_describe", {}))["nodes"]
+    leaves = [each["uid"] for node in nodes for each in [node, *node.get("sources", [])]]
+    assert len(leaves) > 3
+    (store, _), searched = asked._attachment.stored(), []
+    search = store.search
+
+    def counted(*args):
+        searched.append(args)
+        return search(*args)
+
+    monkeypatch.setattr(store, "search", counted)
+    ask(asked, uids=leaves[:9], budget_tokens=500)
+    assert FACTS[0][0] in model.asked[-1].text
+    assert len(searched) == 1
+
+
 @pytest.mark.parametrize("budget", [200, 1000, 32_000, "300", -5, 10**30])
 def test_the_passages_keep_their_budget(engine, budget):
     """Sixty messages that all match: no more is read than the budget says, and what is left out is said."""

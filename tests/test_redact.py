@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import string
 import time as clock
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lcm.dag.placeholders import is_placeholder
-from lcm.dag.redact import RULES, each_string, redacted, with_host
+from lcm.dag.redact import each_string, redacted, with_host
 from lcm.dag.secret_forms import TOKENS, may_hold_token, tokens
 from lcm.demo import story
 from lcm.storage.text import searchable
@@ -26,6 +27,9 @@ _ALPHABET = string.ascii_letters + string.digits
 def letters(count, alphabet=_ALPHABET):
     return "".join(_DICE.choices(alphabet, k=count - 1)) + "7"
 
+
+#: What stands in the place of a secret.
+_MARK = re.compile(r"\[redacted [a-z ]+\]", re.IGNORECASE)
 
 #: (text with %s for the secret, the secret)
 SECRETS = [
@@ -261,13 +265,7 @@ def test_placeholders_stay_readable(value):
 )
 def test_a_secret_goes_as_long_as_it_is(frame, size):
     """SEC-01: All of a value, not only its beginning."""
-    masked = redacted(frame % letters(size))
-    assert (
-        masked.replace(
-            next(f"[redacted {rule}]" for rule in RULES if f"[redacted {rule}]" in masked), "%s"
-        )
-        == frame
-    )
+    assert _MARK.sub("%s", redacted(frame % letters(size))) == frame
 
 
 @pytest.mark.parametrize("unit", ["ab cd9 ", 'ab9\\"', "ab9\\\\"])
@@ -287,7 +285,7 @@ def test_a_secret_goes_and_nothing_else(frame, secret):
     assert secret not in masked
     before, behind = frame.split("%s")
     assert masked.startswith(before) and masked.endswith(behind)
-    assert any(f"[redacted {rule}]" in masked for rule in RULES)
+    assert _MARK.search(masked)
 
 
 @pytest.mark.parametrize("text", HARMLESS)

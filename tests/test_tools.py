@@ -17,9 +17,9 @@ from lcm.dag.settings import Settings
 from lcm.dag.tokens import count_text
 from lcm.storage import open_store
 from lcm.storage.canon import decode, encode
+from lcm.tools import patterns
 from lcm.tools.answers import PAGE_CHARS, to_json
 from lcm.tools.desk import Desk
-from lcm.tools.patterns import Stopwatch
 from lcm.tools.toolset import call, schemas
 
 
@@ -258,7 +258,7 @@ def test_regex_works_and_explains_itself(desk):
 def test_a_search_that_stopped_says_how_much_it_read(desk, monkeypatch, mode):
     """Nothing found in the newest messages is not nothing found in all of them."""
     count = desk.store.totals().messages
-    monkeypatch.setattr(Stopwatch.__init__, "__defaults__", (-1.0,))
+    monkeypatch.setattr(patterns, "SCAN_SECONDS", -1.0)
     note = ask(desk, "lcm_grep", query="qqxxzz", mode=mode)["note"]
     assert f"Searched the newest 1 of {count} messages" in note
 
@@ -276,7 +276,7 @@ def test_a_search_that_stopped_says_how_much_it_read(desk, monkeypatch, mode):
 )
 def test_no_pattern_holds_anything_up(desk, monkeypatch, query, text):
     """SEC-02: whatever it is and reads, it ends in time and says so; other threads go on meanwhile."""
-    monkeypatch.setattr(Stopwatch.__init__, "__defaults__", (0.5,))
+    monkeypatch.setattr(patterns, "SCAN_SECONDS", 0.5)
     draft = draft_of(user(text), key=key_of(user(text)))
     desk.store.append(desk.session.line, [(draft, 1)])
     beats, done = [], threading.Event()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,33 +92,38 @@ def _best(desk: Desk, question: str) -> list[tuple[int, int]]:
     """What a search finds: messages, and those under the summaries that it finds."""
     hits = ranking_of(desk, question).hits[:_PASSAGES]
     numbers = [(hit.message, hit.version) for hit in hits if hit.message is not None]
-    for hit in hits:
-        if hit.node is not None:
-            under = _under(desk, question, hit.node)
-            numbers += [pair for pair, found in under if found][: _PASSAGES // 4]
+    nodes = [hit.node for hit in hits if hit.node is not None]
+    ranks = _ranks(desk, question) if nodes else {}
+    for node in nodes:
+        found = [pair for pair in _under(desk, node, ranks) if pair[0] in ranks]
+        numbers += found[: _PASSAGES // 4]
     return list(dict.fromkeys(numbers))[:_PASSAGES]
 
 
 def _named(desk: Desk, question: str, uids: Sequence[str]) -> list[tuple[int, int]]:
+    named = [desk.find(uid) for uid in uids]
+    ranks = _ranks(desk, question) if any(each.node is not None for each in named) else {}
     found: dict[tuple[int, int], None] = {}
-    for uid in uids:
-        named = desk.find(uid)
-        if named.message is not None:
-            found[named.message.id, named.message.version] = None
-        elif named.node is not None:
-            found |= dict.fromkeys(pair for pair, _ in _under(desk, question, named.node.uid))
+    for each in named:
+        if each.message is not None:
+            found[each.message.id, each.message.version] = None
+        elif each.node is not None:
+            found |= dict.fromkeys(_under(desk, each.node.uid, ranks))
     return list(found)
 
 
-def _under(desk: Desk, question: str, node: str) -> list[tuple[tuple[int, int], bool]]:
-    """The messages under a summary as (number, version), and whether the question finds them; the best first."""
+def _under(desk: Desk, node: str, ranks: Mapping[int | None, int]) -> list[tuple[int, int]]:
+    """The messages under a summary as (number, version); the best by *ranks* first."""
+    last = len(ranks)
+    return sorted(desk.store.stands_for(node), key=lambda pair: ranks.get(pair[0], last))
+
+
+def _ranks(desk: Desk, question: str) -> dict[int | None, int]:
+    """The messages that the question finds, and how well: 0 is the best."""
     terms = terms_of(question)
     where = Filter(lines=desk.lines, without_tools=OWN_TOOLS)
     hits = desk.store.search(terms.words, (*terms.phrases, *terms.pairs), where, POOL)
-    places = {hit.message: at for at, hit in enumerate(hits)}
-    last = len(places)
-    pairs = sorted(desk.store.stands_for(node), key=lambda pair: places.get(pair[0], last))
-    return [(pair, pair[0] in places) for pair in pairs]
+    return {hit.message: at for at, hit in enumerate(hits)}
 
 
 def _passages(

@@ -26,8 +26,8 @@ Find = Callable[[str], int]
 class Stopwatch:
     """Says when a scan has to stop."""
 
-    def __init__(self, seconds: float = SCAN_SECONDS) -> None:
-        self._end = clock.monotonic() + seconds
+    def __init__(self) -> None:
+        self._end = clock.monotonic() + SCAN_SECONDS
 
     def over(self) -> bool:
         """Whether the time is up."""
