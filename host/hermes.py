@@ -14,6 +14,7 @@ import logging
 import math
 import os
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -120,6 +121,14 @@ def _among_plugins(name: str) -> Any:
 
     engine = get_plugin_context_engine()
     return copy.deepcopy(engine) if engine is not None and engine.name == name else None
+
+
+def answers(context: Any, command: str) -> bool:
+    """Whether ``/command`` is answered already, and *context* only collects an engine: a second one is warned of."""
+    plugins: Any = sys.modules.get("hermes_cli.plugins")
+    if plugins is None or isinstance(context, plugins.PluginContext):
+        return False
+    return command in plugins.get_plugin_manager()._plugin_commands
 
 
 def compression_enabled() -> bool:

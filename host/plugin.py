@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import hermes
 from .asking import Unclear, serving
 from .engine import LCMEngine
 from .facts import facts_of
@@ -68,14 +69,15 @@ def register(context: Any, console: Console) -> None:
         if code:
             sys.exit(code)
 
-    _offer(
-        context,
-        "register_command",
-        "lcm",
-        command,
-        description="Lossless context: status, search, tree, verify",
-        args_hint="status",
-    )
+    if not _answered(context):
+        _offer(
+            context,
+            "register_command",
+            "lcm",
+            command,
+            description="Lossless context: status, search, tree, verify",
+            args_hint="status",
+        )
     _offer(context, "register_hook", "post_llm_call", family.post_llm_call)
     _offer(context, "register_skill", "recall", _SKILL, description=_TEACHES)
     _offer(
@@ -87,6 +89,15 @@ def register(context: Any, console: Console) -> None:
         handler_fn=verb,
         description="What lcm keeps, what is in the context, and whether all of it is there.",
     )
+
+
+def _answered(context: Any) -> bool:
+    """Whether ``/lcm`` is there; a host that cannot say so is offered it."""
+    try:
+        return hermes.answers(context, "lcm")
+    except Exception:
+        _log.debug("lcm: the host does not say what is answered", exc_info=True)
+        return False
 
 
 def _offer(context: Any, method: str, *args: Any, **kwargs: Any) -> None:

@@ -92,6 +92,13 @@ def test_a_second_engine_does_not_push_ours_out(home):
     assert "lcm" in home.log()
 
 
+def test_a_host_that_meets_the_plugin_twice_warns_of_nothing(home):
+    """As a plugin and as the engine: `/lcm` is offered once, and no log says that it was there already."""
+    home.install()
+    home.drive("converse", {"turns": [HELLO.user]})
+    assert "already registered" not in home.log()
+
+
 OTHER_ENGINE = """
 from agent.context_engine import ContextEngine
 
