@@ -60,7 +60,9 @@ def budget_for(
     """
     floor = threshold_tokens // 4
     limit = max(threshold_tokens - overhead, floor, 1)
-    target = max(min(int(settings.target * window) - overhead, limit), floor // 2, 1)
+    share = threshold_tokens / max(settings.threshold * window, 1)  # a host may have lowered it
+    aim = int(settings.target * window * min(share, 1.0))
+    target = max(min(aim - overhead, limit), floor // 2, 1)
     reserve = min(max(limit // 8, 120), 1200)
     tail = settings.fresh_tail_tokens
     if tail is None:

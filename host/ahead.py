@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .engine import LCMEngine
     from .failures import Failures
 
-__all__ = ["Ahead", "Order", "order_for"]
+__all__ = ["Ahead", "Order", "order_for", "soft_tokens"]
 
 _log = logging.getLogger(__name__)
 
@@ -258,7 +258,7 @@ def order_for(engine: LCMEngine) -> Order | None:
     from ..dag.background import Task
 
     settings = engine.settings
-    soft = _soft_tokens(engine)
+    soft = soft_tokens(engine)
     tokens = max(engine.last_prompt_tokens, 0)
     every_turn = settings.state_updates == "every_turn"
     if threading.current_thread().name == REVIEW:  # a fork of the agent, with prompts of its own
@@ -284,7 +284,7 @@ def order_for(engine: LCMEngine) -> Order | None:
     )
 
 
-def _soft_tokens(engine: LCMEngine) -> int:
+def soft_tokens(engine: LCMEngine) -> int:
     """Tokens from which on nodes are made ahead: never above the threshold, wherever the host put that."""
     settings = engine.settings
     share = settings.soft_threshold / settings.threshold

@@ -24,7 +24,7 @@ from .base import ContextEngine
 from .events import Told
 from .facts import engine_facts
 from .failures import Failures
-from .passes import compacted, note_failure, note_refusal
+from .passes import compacted, is_due, note_failure, note_refusal
 from .prune import pruned
 from .questions import Cooldown, cooldown_of, has_content, is_over, status_line, why_blocked
 from .requests import Requests, select
@@ -77,6 +77,7 @@ class LCMEngine(ContextEngine):
         self._session_id = ""
         self._family: Family | None = None
         self._blocked_at = self._list_tokens = self._asked_at = self._prune_from = 0
+        self._refused = False
         self._breakers, self._meter, self._vitals = Breakers(), Meter(), Vitals()
         self._judged: dict[str, tuple[int, ...] | None] = {}
         self._requests = Requests()
@@ -267,6 +268,7 @@ class LCMEngine(ContextEngine):
         for name in ("prompt_tokens", "completion_tokens", "total_tokens") if usage else ():
             setattr(self, f"last_{name}", whole((usage or {}).get(name)))
             self.last_real_prompt_tokens = self.last_prompt_tokens
+        self._refused = False
         self._requests.answered(whole(usage.get("prompt_tokens")) if usage else 0)
         self._vitals.note(self._session_id, usage)
 
@@ -282,13 +284,7 @@ class LCMEngine(ContextEngine):
 
     def should_compress_info(self, prompt_tokens: int | None = None) -> tuple[bool, str | None]:
         """The same, with the reason where a list over the threshold is left as it is."""
-        given = map(whole, (prompt_tokens, self.last_prompt_tokens, self._list_tokens))
-        tokens = max(next((each for each in given if each > 0), 0), self._requests.pressure)
-        if not self._session_id or tokens < self.threshold_tokens or self.threshold_tokens <= 0:
-            return False, None
-        if tokens < self._blocked_at:
-            return False, self.block_reason
-        return True, None
+        return is_due(self, prompt_tokens)
 
     def should_compress_preflight(self, messages: Sequence[Any]) -> bool:
         """Whether a list that the host takes to be below the threshold is over it (newer hosts)."""
@@ -336,6 +332,7 @@ class LCMEngine(ContextEngine):
             return messages
         try:
             focus, memory = str(focus_topic or ""), str(memory_context or "")
+            self._refused = self._refused or bool(kwargs.get("bypass_cooldown"))
             self._ahead.ease()
             return compacted(self, messages, current_tokens, focus, memory, force=bool(force))
         except Exception as error:  # an exception here would kill the turn

@@ -25,6 +25,8 @@ __all__ = ["REVIEW", "Family"]
 #: The thread in which a host lets a fork of the agent review the conversation, under the session's
 #: own id; its prompts and answers are no part of the conversation.
 REVIEW = "bg-review"
+#: What older hosts say of a request that was too long for its provider, before they have the list compacted.
+_TOO_LONG = frozenset({"context_overflow", "payload_too_large", "long_context_tier"})
 
 
 class Family:
@@ -51,3 +53,11 @@ class Family:
         engine = self.of(called(session_id)) if session_id else None
         if engine is not None:
             engine.on_turn_complete(conversation_history or [])
+
+    def api_request_error(self, session_id: str = "", reason: str = "", **kwargs: Any) -> None:
+        """A request failed (older hosts): where it was too long, the next pass is to know that it is."""
+        if reason not in _TOO_LONG or threading.current_thread().name == REVIEW:
+            return
+        engine = self.of(called(session_id)) if session_id else None
+        if engine is not None:
+            engine._refused = True

@@ -11,12 +11,15 @@ from . import hermes
 from .events import events_of, tell
 from .failures import said_by
 from .routes import judge_of, routes_of
+from .surface import whole
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..dag.compact import Outcome, PassRequest
     from .engine import LCMEngine
 
-__all__ = ["compacted", "note_failure", "note_outcome", "note_refusal", "request_for"]
+__all__ = ["compacted", "is_due", "note_failure", "note_outcome", "note_refusal", "request_for"]
 
 #: Why a text was extracted where nobody was to be asked.
 _NO_FAILURE = frozenset({"no summariser", "the source is blank"})
@@ -35,6 +38,9 @@ def compacted(
 ) -> list[Any]:
     """The list of a new pass over *messages*, or *messages* itself.
 
+    Where the provider has refused the request as too long, what the host has now does not fit, whatever
+    the window is said to be.
+
     Raises:
         StoreError: the store failed; the list stays as it is.
     """
@@ -46,6 +52,9 @@ def compacted(
     spent = Meter(engine._meter)
     tokens = max(current_tokens or 0, engine._requests.pressure) or None
     request = request_for(engine, tokens, focus, memory, force=force, meter=spent)
+    if engine._refused and not force:
+        request = _narrowed(request, rows)
+    engine._refused = False
     try:
         outcome = compact(ledger.store, ledger.session.line, binding, request)
     finally:
@@ -64,6 +73,32 @@ def compacted(
         ledger.await_list()
     tell(engine, events_of(ledger.session.name, outcome))
     return list(outcome.rows)
+
+
+def _narrowed(request: PassRequest, rows: Sequence[Any]) -> PassRequest:
+    """The same pass for a window that is full with *rows*, where it is said to be larger."""
+    from ..dag.scene import size_of
+
+    measured = max(request.current_tokens or 0, sum(map(size_of, rows)))
+    if measured >= request.threshold_tokens:
+        return request
+    share = request.threshold_tokens / max(request.window, 1)
+    _log.info(
+        "a request of about %d tokens was refused: it is compacted as if it filled the window",
+        measured,
+    )
+    return replace(request, window=measured, threshold_tokens=int(measured * share))
+
+
+def is_due(engine: LCMEngine, prompt_tokens: int | None) -> tuple[bool, str | None]:
+    """Whether a list of so many tokens is to be compacted, and why one over the threshold is not."""
+    given = map(whole, (prompt_tokens, engine.last_prompt_tokens, engine._list_tokens))
+    tokens = max(next((each for each in given if each > 0), 0), engine._requests.pressure)
+    if not engine._session_id or tokens < engine.threshold_tokens or engine.threshold_tokens <= 0:
+        return False, None
+    if tokens < engine._blocked_at:
+        return False, engine.block_reason
+    return True, None
 
 
 def request_for(

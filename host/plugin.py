@@ -79,6 +79,7 @@ def register(context: Any, console: Console) -> None:
             args_hint="status",
         )
     _offer(context, "register_hook", "post_llm_call", family.post_llm_call)
+    _offer(context, "register_hook", "api_request_error", family.api_request_error)
     _offer(context, "register_skill", "recall", _SKILL, description=_TEACHES)
     _offer(
         context,

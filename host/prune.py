@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from .ahead import soft_tokens
+
 if TYPE_CHECKING:
     from .engine import LCMEngine
 
@@ -24,7 +26,7 @@ def pruned(engine: LCMEngine, messages: list[Any], used: int) -> tuple[list[Any]
     """
     settings, window = engine.settings, engine.context_length
     least = settings.compaction_token_threshold
-    if not engine._session_id or used < max(settings.soft_threshold * window, engine._prune_from):
+    if not engine._session_id or used < max(soft_tokens(engine), engine._prune_from):
         return messages, 0
     from ..dag.budget import budget_for
     from ..dag.prune import prune
@@ -37,5 +39,6 @@ def pruned(engine: LCMEngine, messages: list[Any], used: int) -> tuple[list[Any]
     if not count:
         return messages, 0
     engine._list_tokens = engine._prune_from = 0  # to be measured again
+    engine._requests.recount()
     _log.info("%d tool results are shown in part", count)
     return rows, count

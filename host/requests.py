@@ -99,8 +99,13 @@ class Requests:
     def compacted(self) -> None:
         """The list is another one now."""
         self.pressure, self._sent = 0, None
+        self.recount()
         if not self._own:
             self._real = 0
+
+    def recount(self) -> None:
+        """Rows of the list are shown in part now: their places are the same, and nothing else tells."""
+        self.lists, self._count = Count(), Count()
 
     def fits(self) -> None:
         """The last request was sent as it was."""

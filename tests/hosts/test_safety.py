@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 from hostkit import faults_of, stray_keys
+from hostkit.failing import NarrowModel
 from lcm.demo.model import Reply, Script, ScriptedModel, Turn
 
 pytestmark = pytest.mark.slow
@@ -62,6 +63,20 @@ def test_a_huge_result_between_two_compactions(make_home):
     assert not any(turn["failed"] for turn in result["turns"])
     assert result["turns"][-1]["compressions"] >= 1
     assert NAME.search(str(requests[0].messages))
+
+
+def test_a_window_that_is_smaller_than_it_is_said_to_be(make_home):
+    """The provider refuses what the configured window would hold, and says no number: each turn is answered.
+
+    The host asks for a pass that nobody took to be due; the list it gets fits, and lasts for some turns.
+    """
+    turns = LONG[:14]
+    model = NarrowModel(Script(turns), limit=34_000)
+    result, requests, _ = held(make_home, turns, model=model)
+    check_wire(requests)
+    assert [turn.steps[0].text for turn in turns] == [turn["final"] for turn in result["turns"]]
+    assert 1 <= len(model.refused) <= 4
+    assert result["turns"][-1]["compressions"] == len(model.refused)
 
 
 def test_a_huge_result_where_compaction_is_switched_off(make_home, host):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from lcm.demo.model import Script, ScriptedModel, text_of
+from lcm.demo.model import Script, ScriptedModel, estimate, text_of
 
 _GOOD = "The user had the harbour light measured; the agent measured it and noted what it found."
 _PROMPT = re.compile(r" conversation begins\n(.*)\n[^\n]* conversation ends", re.DOTALL)
@@ -62,6 +62,10 @@ WAYS: Mapping[str, Way] = {
 }
 
 
+#: What a provider says that does not say how large its window is.
+_TOO_LONG = "Your input exceeds the context window of this model. Please adjust your input."
+
+
 class FailingModel(ScriptedModel):
     """The scripted model, whose answers to auxiliary calls go wrong as :data:`WAYS` says."""
 
@@ -91,6 +95,38 @@ class FailingModel(ScriptedModel):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hung up before a late answer is no fault here."""
+
+
+class NarrowModel(ScriptedModel):
+    """The scripted model behind a window of :attr:`limit` tokens, of which it says no more than that it is full."""
+
+    def __init__(self, script: Script, limit: int) -> None:
+        super().__init__(script)
+        self.limit = limit
+        self.refused: list[int] = []
+        """Tokens of each request that did not fit."""
+        self.RequestHandlerClass = type("Narrow", (_Narrow, self.RequestHandlerClass), {})
+
+
+class _Narrow(BaseHTTPRequestHandler):
+    """Refuses what is too long for it."""
+
+    server: NarrowModel
+
+    def do_POST(self: Any) -> None:
+        stream = self.rfile
+        raw = stream.read(int(self.headers.get("Content-Length") or 0))
+        body = json.loads(raw)
+        tokens = estimate(body)
+        if body.get("tools") and tokens > self.server.limit:
+            self.server.refused.append(tokens)
+            self._json(400, {"error": {"message": _TOO_LONG, "code": "context_length_exceeded"}})
+            return
+        self.rfile = io.BytesIO(raw)
+        try:
+            super().do_POST()
+        finally:
+            self.rfile = stream
 
 
 class _Failing(BaseHTTPRequestHandler):
