@@ -158,17 +158,19 @@ def holding(sql: sqlite3.Connection, needles: Sequence[bytes]) -> dict[str, int]
     whole = any(_REPLACED in needle for needle in few)
     for table in sorted(TABLES):
         columns = [row[1] for row in sql.execute(f"PRAGMA table_info({table})")]
-        where = "1" if whole else " OR ".join(f"({_may_hold(each, few)})" for each in columns)
+        where = "1" if whole else " OR ".join(_may_hold(table, each, few) for each in columns)
         rows = sql.execute(f"SELECT * FROM {table} WHERE {where}", [] if whole else few)
         if count := sum(any(_holds(value, few) for value in row) for row in rows):
             found[table] = count
     return found
 
 
-def _may_hold(column: str, needles: Sequence[bytes]) -> str:
-    """A condition: the column holds one of *needles*, or what zlib may have written."""
-    packed = f"substr(CAST({column} AS BLOB), 1, 2) IN ({_HEADS})"
-    return f"typeof({column}) IN ('text', 'blob') AND ({_has(column, needles)} OR {packed})"
+def _may_hold(table: str, column: str, needles: Sequence[bytes]) -> str:
+    """A condition: the column holds one of *needles*, or what zlib may have written, where it does."""
+    said = _has(column, needles)
+    if table == "payloads":
+        said += f" OR substr(CAST({column} AS BLOB), 1, 2) IN ({_HEADS})"
+    return f"(typeof({column}) IN ('text', 'blob') AND ({said}))"
 
 
 def _holds(value: object, needles: Collection[bytes]) -> bool:
