@@ -159,7 +159,7 @@ def _carry_out(path: str, args: argparse.Namespace, facts: Mapping[str, Any] | N
 
 def _on_store(verb: Verb, call: Call) -> Answer:
     try:
-        store = open_store(f"sqlite:{call.path}", create=False)
+        store = open_store(f"sqlite:{call.path}", create=False, writes=verb.opens == "to write")
     except StoreMissing:
         if verb.opens != "maybe":
             raise

@@ -115,7 +115,7 @@ def _index_made_again(call: Call, path: Path) -> Iterator[str]:
     yield f"a backup was made first: {copied.path}"
     if call.progress is not None:
         call.progress("texts for the search index", 0, 0)
-    store = open_store(path, create=False)
+    store = open_store(path, create=False, writes=True)
     try:
         count = store.reindex()
     finally:

@@ -108,8 +108,8 @@ class Verb:
     module: str = ""
     """Of this package; empty: it is called as the verb is."""
     opens: str = "store"
-    """``store``: it needs a database; ``maybe``: it has something to say without one;
-    ``itself``: it is given none, and opens what it needs."""
+    """``store``: it needs a database; ``to write``: the same, and writes to it; ``maybe``: it has something
+    to say without one; ``itself``: it is given none, and opens what it needs."""
     salvages: bool = False
     """Of a damaged database it is given what can be read."""
     in_chat: bool = True

@@ -98,6 +98,7 @@ _ALL: Final = (
         "forget",
         "take a session, or a string wherever it stands, out for good",
         ("--session 20261130_0116", "--text", "--text --yes < secret.txt", "--finish"),
+        opens="to write",
         in_chat=False,
     ),
 )

@@ -190,7 +190,7 @@ class Ahead:
         if not is_due(order.task, repairs=self._may_repair):
             return
         with leash.writing():  # SQLite makes files beside the database
-            store = open_store(order.path, create=False)
+            store = open_store(order.path, create=False, writes=True)
         try:
             prepared = prepare(store, order.task, leash)
             self._may_repair = prepared.degraded

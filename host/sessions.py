@@ -20,7 +20,7 @@ from ..dag.ingest import Ledger
 from ..dag.settings import Settings
 from ..dag.unkept import fitting, pattern_of, stone_of
 from ..storage import open_store
-from ..storage.errors import StoreError, StoreMissing
+from ..storage.errors import StoreBusy, StoreError, StoreMissing
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Session
@@ -36,6 +36,8 @@ _MOST_ANCESTORS = 64
 #: Sessions whose lists are held at the most. A process that serves many meets hundreds a day, and each
 #: costs as much memory as its list; one that comes back is recognised as after a restart.
 _MOST_HELD = 32
+#: So long after a door waited in vain for the database, others do not wait.
+_IMPATIENT_FOR_SECONDS = 5.0
 
 
 class Sessions:
@@ -46,6 +48,9 @@ class Sessions:
         self._patterns = (*settings.ignore_sessions, *settings.memory_only_sessions)
         self._ignored = frozenset(settings.ignore_sessions)
         self._store: Store | None = None
+        self._busy: StoreBusy | None = None
+        """What opening it failed of; said again to the doors that come at once behind the one that waited."""
+        self._busy_until = 0.0
         self._traceless = traceless
         self._ledgers: dict[str, Ledger] = {}
         self._redact = hermes.redaction() if settings.redact == "store" else None
@@ -87,7 +92,13 @@ class Sessions:
 
     def _database(self, *, create: bool) -> Store:
         if self._store is None:
-            self._store = open_store(self.path, create=create)
+            if self._busy and clock.monotonic() < self._busy_until:
+                raise StoreBusy(str(self._busy), self._busy.path)
+            try:  # who looks first opens it for whoever writes later
+                self._store = open_store(self.path, create=create, writes=True)
+            except StoreBusy as error:
+                self._busy, self._busy_until = error, clock.monotonic() + _IMPATIENT_FOR_SECONDS
+                raise
         return self._store
 
     def _is_unkept(self, store: Store, name: str) -> bool:

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["open_store"]
 
 
-def open_store(url: str | Path, *, create: bool = True, read_only: bool = False) -> Store:
+def open_store(
+    url: str | Path, *, create: bool = True, writes: bool = False, read_only: bool = False
+) -> Store:
     """Open the store that *url* names, creating it when *create* is true.
 
+    *writes*: something may be written to it later, so a database that is there gets the lock file that it lacks.
     With *read_only* nothing is created and no page of the file is written, whoever asks for what.
 
     Raises:
@@ -32,5 +35,8 @@ def open_store(url: str | Path, *, create: bool = True, read_only: bool = False)
     from .sqlite import SqliteStore  # 70 ms of imports that a shell must not pay for
 
     return SqliteStore(
-        Path(text.removeprefix("sqlite:")).expanduser(), create=create, read_only=read_only
+        Path(text.removeprefix("sqlite:")).expanduser(),
+        create=create,
+        writes=writes,
+        read_only=read_only,
     )

@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING
 
 from . import files, handles, migrations, reading
 from .errors import (
+    StoreBusy,
     StoreClosed,
     StoreDamaged,
     StoreError,
@@ -78,10 +79,13 @@ class Connection:
         path: Path,
         *,
         create: bool,
+        writes: bool = False,
         read_only: bool = False,
         migrations: Migrations | None = None,
     ) -> None:
+        """*writes*: also without *create* it gets a lock file, in a folder that may be written."""
         self.path = path
+        self._writes = writes
         self._read_only = read_only
         self._migrations = migrations
         self.depth = 0
@@ -109,11 +113,29 @@ class Connection:
         self._handle.lock_file = self._prepare(create=create)
         with contextlib.suppress(FileNotFoundError):
             handles.check(self.path)
-        with alone(self._handle.lock_file):
+        with self._alone():
             self._handle.sql = self.sql = self._connect(create=create)
             self._handle.identity = self._file = files.identity(self.path)
             self._obstacle = not files.may_write(self.path)
             self._set_up()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock file, waiting for it as long as for another process's write.
+
+        Raises:
+            StoreBusy: another process holds it for longer.
+        """
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(alone(self._handle.lock_file, seconds=BUSY_SECONDS))
+            except BlockingIOError as error:
+                raise StoreBusy(
+                    f"Another process holds {self.path}-lock. If it hangs, `hermes lcm doctor` names it;"
+                    " what is missing is stored at the next chance.",
+                    str(self.path),
+                ) from error
+            yield
 
     def _prepare(self, *, create: bool) -> IO[bytes] | None:
         """Make the folder and open the lock file."""
@@ -134,9 +156,11 @@ class Connection:
         if not HAS_LOCKS or self._read_only:
             return None
         name = self.path.with_name(self.path.name + "-lock")
+        # Who only looks at a backup leaves no file beside it, and its journal mode as it is.
+        makes = create or (self._writes and files.may_write(self.path))
         try:
             return os.fdopen(
-                os.open(name, os.O_RDWR | (os.O_CREAT if create else 0), 0o600), "r+b", buffering=0
+                os.open(name, os.O_RDWR | (os.O_CREAT if makes else 0), 0o600), "r+b", buffering=0
             )
         except OSError:
             if create:
@@ -315,10 +339,13 @@ class Connection:
 
         False if another process reads or writes, so that old bytes are still there.
         """
-        with self.reading(), alone(self._handle.lock_file):
+        with self.reading():
             try:
-                self.sql.execute("VACUUM")
-                busy = self.sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                with self._alone():
+                    self.sql.execute("VACUUM")
+                    busy = self.sql.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            except StoreBusy:
+                return False
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error):
                     raise
@@ -333,7 +360,7 @@ class Connection:
         if size > CHECKPOINT_BYTES:
             with (
                 contextlib.suppress(BlockingIOError, sqlite3.OperationalError),
-                alone(self._handle.lock_file, wait=False),
+                alone(self._handle.lock_file),
             ):
                 self._checkpoint_now()
 

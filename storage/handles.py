@@ -39,6 +39,8 @@ __all__ = ["HAS_LOCKS", "Handle", "alone", "check"]
 _PATIENCE = 6.0
 #: Seconds to wait for a process that closes the file as the last one, at this moment.
 _GUARD_SECONDS = 1.0
+#: Seconds between two looks at the lock file, at the most.
+_PAUSE = 0.02
 #: Where every SQLite connection in WAL mode holds a shared lock on its file (os_unix.c).
 _SHARED_FIRST, _SHARED_SIZE = 0x40000002, 510
 #: Where the descriptors of a process can be listed.
@@ -126,7 +128,7 @@ class Handle:
                 _keep(self.sql)  # closing it would write what is long past into the file
             elif self.sql is not None:
                 try:
-                    with alone(self.lock_file, wait=False):
+                    with alone(self.lock_file):
                         self.sql.close()
                 except BlockingIOError:
                     self.sql.close()
@@ -178,20 +180,34 @@ def check(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def alone(lock_file: IO[bytes] | None, *, wait: bool = True) -> Iterator[None]:
-    """Hold the lock file.
+def alone(lock_file: IO[bytes] | None, *, seconds: float = 0.0) -> Iterator[None]:
+    """Hold the lock file; wait so long for whoever holds it, who may have stopped for good.
 
     Raises:
-        BlockingIOError: someone else holds it, and *wait* is false.
+        BlockingIOError: someone else holds it.
     """
     if lock_file is None:
         yield
         return
-    fcntl.flock(lock_file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    _lock(lock_file, clock.monotonic() + seconds)
     try:
         yield
     finally:
         fcntl.flock(lock_file, fcntl.LOCK_UN)
+
+
+def _lock(lock_file: IO[bytes], end: float) -> None:
+    pause = 0.001
+    while True:
+        try:
+            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if clock.monotonic() >= end:
+                raise
+        else:
+            return
+        clock.sleep(pause)
+        pause = min(2 * pause, _PAUSE)
 
 
 def _closed(sql: sqlite3.Connection, path: Path) -> bool:

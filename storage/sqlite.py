@@ -37,9 +37,13 @@ _INSERT_ALIAS = "INSERT OR IGNORE INTO aliases SELECT ?1, ?2, lcm_seal(?1, ?2)"
 class SqliteStore:
     """A :class:`storage.protocol.Store` in one file."""
 
-    def __init__(self, path: Path, *, create: bool = True, read_only: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, create: bool = True, writes: bool = False, read_only: bool = False
+    ) -> None:
         self.path = str(path)
-        self._connection = Connection(path, create=create and not read_only, read_only=read_only)
+        self._connection = Connection(
+            path, create=create and not read_only, writes=writes, read_only=read_only
+        )
         self._eraser = SqliteEraser(self._connection)
         self._unindexed: list[tuple[int, str]] = []
         """Numbers and texts of messages of this transaction that the index does not hold yet."""
