@@ -13,6 +13,7 @@ from typing import Final
 
 from ..dag.renderer import block, filler_row, render, summary_row
 from ..dag.shown import Shown, shown_on
+from ..dag.taken import untaken
 from ..dag.tokens import count_message, count_text
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node, Pass, Session
@@ -136,7 +137,10 @@ def _measured(
 
 
 def passes_of(store: Store, session: Session) -> list[Pass]:
-    """Compactions of the conversation, oldest first: of its parents those before it was branched off."""
+    """Compactions of the conversation that its host took over, oldest first.
+
+    Of its parents those before it was branched off.
+    """
     sessions = {each.name: each for each in store.sessions()}
     until = {each.name: float("inf") for each in sessions.values() if each.line == session.line}
     began = min(sessions[name].created for name in until) if until else 0.0
@@ -144,7 +148,12 @@ def passes_of(store: Store, session: Session) -> list[Pass]:
         family = [each for each in sessions.values() if each.line == line]
         until |= {each.name: began for each in family}
         began = min((each.created for each in family), default=began)
-    return [done for done in store.passes(list(until)) if done.time <= until[done.session]]
+    aside = untaken(store, until)
+    return [
+        done
+        for done in store.passes(list(until))
+        if done.time <= until[done.session] and (done.session, done.time) not in aside
+    ]
 
 
 def _stands(store: Store, line: int, frame: Node) -> bool:

@@ -14,6 +14,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ..storage.canon import FLAT, decode, encode
@@ -21,7 +23,8 @@ from ..storage.errors import StoreError, StoreForgotten, StoreIndexBroken
 from ..storage.forget import Stone
 from ..storage.mutex import mutex
 from ..storage.protocol import Store
-from ..storage.records import Session
+from ..storage.records import Pass, Session
+from . import taken
 from .binding import Clean, Run
 from .bound import Binding, Bound, IngestReport, Memo
 from .calm import calm
@@ -30,7 +33,7 @@ from .identity import STUB
 from .messages import Row, is_system
 from .redact import Redact
 from .retyped import Retyped
-from .shown import Listing
+from .shown import Listing, Shown, stubs_in
 
 __all__ = ["Also", "Binding", "Bound", "IngestReport", "Ledger"]
 
@@ -124,11 +127,29 @@ class Ledger:
             report = self.ingest(rows)
             return report, Binding(rows, list(self._memo.bound), list(self._memo.ends))
 
-    def await_list(self) -> None:
-        """A compaction was made of the last list: whether the host takes it over, its next one tells."""
-        with self._mutex:
-            shown = self._listing.write(self.store, self.session, self._frame(), awaited=True)
+    def record(self, done: Pass, rows: Sequence[Any]) -> None:
+        """Keep a compaction that made *rows* of the last list: whether the host takes it over, its next one tells.
+
+        Raises:
+            StoreError: nothing of it was kept.
+        """
+        with self._mutex, self.store.writing():
+            self.store.record_pass(done)
+            before = self._frame()
+            if done.frame in ("", before):  # nothing of it but the stubs is new
+                done = replace(done, frame="")
+            taken.note(self.store, done, stubs_in(rows) - self._listing.stubs)
+            shown = self._listing.write(self.store, self.session, before, awaited=True)
             self._listing.written = shown
+
+    def refuse(self) -> None:
+        """The host refused the result of the last compaction.
+
+        Raises:
+            StoreError: that could not be kept.
+        """
+        with self._mutex, self.store.writing():
+            taken.refuse(self.store, self.session.name)
 
     def _frame(self) -> str:
         """Uid of the node of the last list's summary row; empty if it has none."""
@@ -164,7 +185,7 @@ class Ledger:
             if messages and (named != self._memo.named or (named and own is None)):
                 self.store.remember(self.session.name, _NAMED, self._memo.named)
             self._listing.look(self.store, rows, self._memo.bound, start)
-            shown = self._listing.write(self.store, self.session, self._frame())
+            shown = self._note(goes_on=bool(report.new))
             if also is not None:
                 also(self.store, self.session.name)
             revision = self.store.revision(line)
@@ -174,17 +195,17 @@ class Ledger:
         self._revision = revision
         return IngestReport(report.new, report.known + known, report.revised, report.withdrawn)
 
+    def _note(self, *, goes_on: bool) -> Shown:
+        """Keep what the list shows of ours, and which compactions it shows to have been taken over."""
+        frame = self._frame()
+        taken.see(self.store, self.session, frame, self._listing.stubs, goes_on=goes_on)
+        return self._listing.write(self.store, self.session, frame)
+
     def _inherited(self) -> bool:
         """Whether the session that this one was rotated from had uids at last: its host is the same."""
-        at: Session | None = self.session
-        seen: set[str] = set()  # a damaged row may say that it came from itself
-        while at is not None and at.relation == "rotation" and at.name not in seen:
-            seen.add(at.name)
-            at = self.store.session(at.parent)
-            said = self.store.recall(at.name, _NAMED) if at else None
-            if said is not None:
-                return said is True
-        return False
+        before = islice(taken.descent(self.store, self.session), 1, None)
+        said = (self.store.recall(each.name, _NAMED) for each in before)
+        return next((each is True for each in said if each is not None), False)
 
     def _look_again(self, ready: _Ready) -> None:
         """See what others did to the store: the session, or a string, may have been forgotten."""

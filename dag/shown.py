@@ -15,7 +15,7 @@ from ..storage.records import Session
 from .bound import Bound
 from .identity import STUB
 
-__all__ = ["Listing", "Shown", "shown_on"]
+__all__ = ["Listing", "Shown", "shown_on", "stubs_in"]
 
 _KEPT: Final = "shown"
 
@@ -47,13 +47,18 @@ class Listing:
     def __init__(self) -> None:
         self.written: Shown | None = None
         """None: it is not known here."""
-        self._parts: dict[int, int] = {}
-        """The message that a row shows in part, by the row's index."""
+        self._parts: dict[int, tuple[int, str]] = {}
+        """The message that a row shows in part, and its name there, by the row's index."""
+
+    @property
+    def stubs(self) -> set[str]:
+        """The names in the stubs of the last list."""
+        return {name for _, name in self._parts.values()}
 
     def cut(self, start: int) -> None:
         """Only the first *start* rows are still known."""
         if self._parts:
-            self._parts = {row: number for row, number in self._parts.items() if row < start}
+            self._parts = {row: part for row, part in self._parts.items() if row < start}
 
     def look(self, store: Store, rows: Sequence[Any], bound: Sequence[Bound], start: int) -> None:
         """Take up the rows from *start* on."""
@@ -64,16 +69,23 @@ class Listing:
             cut = STUB.search(content)
             named = [uid for kind, uid in store.resolve(cut[1]) if kind == "message"] if cut else []
             numbers = set(store.known(named).values()).intersection(bound[index].messages)
-            if numbers:
-                self._parts[index] = numbers.pop()
+            if cut and numbers:
+                self._parts[index] = numbers.pop(), cut[1]
 
     def write(self, store: Store, session: Session, frame: str, *, awaited: bool = False) -> Shown:
         """Keep what the list shows, if that is new; to be called within the list's transaction."""
-        now = Shown(frame, tuple(self._parts.values()), awaited)
+        now = Shown(frame, tuple(number for number, _ in self._parts.values()), awaited)
         before = self.written or Shown.read(store.recall(session.name, _KEPT))
         if now != before and (before or now != Shown() or session.relation != "new"):
             store.remember(session.name, _KEPT, now._asdict())
         return now
+
+
+def stubs_in(rows: Sequence[Any]) -> set[str]:
+    """The names in the stubs of a list."""
+    texts = [row.get("content") for row in rows if isinstance(row, Mapping)]
+    cuts = [STUB.search(text) for text in texts if isinstance(text, str) and "[lcm " in text]
+    return {cut[1] for cut in cuts if cut}
 
 
 def shown_on(store: Store, line: int) -> Shown | None:

@@ -184,7 +184,11 @@ class Attachment:
             if self.session_id:
                 self._catch_up().branch(self.session_id, self.session_db)
             found = self.stored()
-            return found[0].passed(found[1].name) if found else 0
+            if found is None:
+                return 0
+            from ..dag.taken import compactions
+
+            return compactions(*found)
 
     def ledger(self, session_id: str, rows: Sequence[Any]) -> Ledger:
         """The ledger of a session whose list is *rows*.
@@ -251,6 +255,11 @@ class Attachment:
         with self._mutex:
             ledger = self._catch_up().standing(session_id)
         return ledger if ledger is not None and ledger.store.path else None
+
+    def standing(self) -> Ledger | None:
+        """The ledger of the session, if it was shown a list before."""
+        with self._mutex:
+            return self._catch_up().standing(self.session_id)
 
     def stored(self) -> tuple[Store, Session] | None:
         """The session's store, if something of the session is in it."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..dag.meter import Meter, totals_of
+from ..dag.taken import compactions
 from . import hermes
 from .events import events_of, tell
 from .failures import said_by
@@ -68,9 +69,8 @@ def compacted(
     # Where in the conversation it was: a page that draws it later has nothing else to tell by.
     where = {"end": max(binding.ends, default=0)}
     detail = {**done.detail, **where, "model_calls": totals_of(spent.spent())}
-    with ledger.store.writing():
-        ledger.store.record_pass(replace(done, detail=detail))
-        ledger.await_list()
+    ledger.record(replace(done, detail=detail), outcome.rows)
+    engine.compression_count = compactions(ledger.store, ledger.session)
     tell(engine, events_of(ledger.session.name, outcome))
     return list(outcome.rows)
 
@@ -138,7 +138,6 @@ def note_outcome(engine: LCMEngine, outcome: Outcome, measured: int) -> None:
     if not outcome.changed:
         return
     engine._requests.compacted()
-    engine.compression_count += 1
     engine._last_compression_made_progress = True
     engine._last_compression_savings_pct = 100 * (1 - outcome.after / max(outcome.before, 1))
     degraded = [node.degraded for node in outcome.made if node.degraded]
@@ -165,6 +164,11 @@ def note_refusal(engine: LCMEngine) -> None:
     """The host refused what the last pass gave: not again before the conversation has grown."""
     refused = max(engine._asked_at, engine.threshold_tokens)
     engine._blocked_at = max(engine._blocked_at, refused + _growth(engine))
+    with engine._failures.kept("record_rejected_compaction"):
+        ledger = engine._attachment.standing()
+        if ledger is not None:
+            ledger.refuse()
+            engine.compression_count = compactions(ledger.store, ledger.session)
 
 
 def _growth(engine: LCMEngine) -> int:

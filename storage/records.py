@@ -202,7 +202,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One run of ``compress()`` that changed the list."""
+    """One run of ``compress()`` that changed the list; whether the host took it over is told elsewhere."""
 
     time: float
     session: str

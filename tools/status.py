@@ -7,6 +7,7 @@ from typing import Any
 
 from ..dag.ahead_record import AheadRecord
 from ..dag.meter import spent_by, totals_of
+from ..dag.taken import untaken
 from ..storage.protocol import Store
 from .describe import stamp
 from .desk import Desk
@@ -20,7 +21,8 @@ def status(desk: Desk) -> dict[str, Any]:
     everything = desk.store.totals()
     family = [each.name for each in desk.store.sessions() if each.line == desk.session.line]
     before = family[: family.index(desk.session.name)]
-    passes = desk.store.passes(family)
+    aside = untaken(desk.store, family)
+    passes = [done for done in desk.store.passes(family) if (done.session, done.time) not in aside]
     answer: dict[str, Any] = {
         "session": desk.session.name,
         "rotated_from": before,

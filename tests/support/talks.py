@@ -77,8 +77,8 @@ def passed(store, ledger, rows):
         return rows
     counts = (done.before, done.after, len(rows), len(done.rows))
     detail = {"end": max(binding.ends)}
-    store.record_pass(Pass(time.time(), ledger.session.name, *counts, done.frame.uid, detail))
-    ledger.await_list()
+    noted = Pass(time.time(), ledger.session.name, *counts, done.frame.uid, detail)
+    ledger.record(noted, done.rows)
     return list(done.rows)
 
 
