@@ -48,7 +48,7 @@ def is_over(engine: LCMEngine, messages: Sequence[Any]) -> bool:
     """
     if not engine._session_id or not messages:
         return False
-    tokens = engine._requests.lists.of(messages)
+    tokens = engine._requests.size_of_list(messages)
     return tokens >= engine.threshold_tokens > 0 and tokens >= engine._blocked_at
 
 

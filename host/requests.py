@@ -56,9 +56,8 @@ class Requests:
         """Requests for which a list of ours was sent."""
         self.pressure = 0
         """Tokens of the request that the host wanted to send, where it did not fit; 0 if it did."""
-        self.lists = Count()
-        """Of the host's list, which has no system rows."""
-        self._count = Count()
+        self._lists, self._count = Count(), Count()
+        """Of the host's list, which has no system rows; of the requests."""
         self._real, self._own = 0, 0
         """What the provider counted last, and our count of the same; 0: it has counted nothing."""
         self._excess = 0
@@ -71,8 +70,16 @@ class Requests:
         if self._own and own >= self._own:
             return self._real + own - self._own
         if self._own:  # a smaller list than it was
-            return int(own * min(self._real / self._own, 1.0)) + self.beside(window)
+            return self._scaled(own) + self.beside(window)
         return max(own + self.beside(window), self._real)
+
+    def size_of_list(self, rows: Sequence[Any]) -> int:
+        """Tokens of the host's list by itself; fewer than we count where the provider counted a request as fewer."""
+        return self._scaled(self._lists.of(rows))
+
+    def _scaled(self, own: int) -> int:
+        """Our count of rows, as the provider would count them: what goes beside them is no part of it."""
+        return int(own * min(self._real / self._own, 1.0)) if self._own else own
 
     def beside(self, window: int) -> int:
         """Tokens that go with a request beside its rows."""
@@ -105,7 +112,7 @@ class Requests:
 
     def recount(self) -> None:
         """Rows of the list are shown in part now: their places are the same, and nothing else tells."""
-        self.lists, self._count = Count(), Count()
+        self._lists, self._count = Count(), Count()
 
     def fits(self) -> None:
         """The last request was sent as it was."""

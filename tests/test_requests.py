@@ -360,3 +360,22 @@ def test_any_list_is_made_to_fit(tmp_path, seed):
         rows = [*rows, *anything(dice, dice.choice([1, 3, 12]), 1000 * number)]
     assert [] == engine._failures.recent()
     engine.close()
+
+
+@pytest.mark.parametrize(("share", "over"), [(0.6, False), (1.1, True)])
+def test_the_list_is_measured_as_its_provider_counts(engine, share, over):
+    """Where a provider counts the same rows as fewer, a list that only we find too large is left for later."""
+    threshold = engine.threshold_tokens
+    rows = talk(turns=1)
+    while tokens(rows) < threshold * 0.5:
+        rows += talk(1, first=len(rows))
+    request = [SYSTEM, *rows]
+    assert engine.select_context(request, conversation_messages=rows, budget_tokens=WINDOW) is None
+    assert not engine.should_compress_preflight(rows)
+    engine.update_from_response({"prompt_tokens": int(tokens(request) * share)})
+    while tokens(rows) < threshold * 1.1:
+        rows += talk(1, first=len(rows))
+    assert over is engine.should_compress_preflight(rows)
+    while tokens(rows) * share < threshold * 1.1:
+        rows += talk(1, first=len(rows))
+    assert engine.should_compress_preflight(rows)
