@@ -81,7 +81,7 @@ def _drawn(
 
 def _revision(store: Store, session: Session, totals: Totals) -> str:
     """Changes whenever the chart of the session does."""
-    family = [each.name for each in store.sessions() if each.line == session.line]
+    family = [each.name for each in store.sessions([session.line])]
     nodes = sum(totals.nodes.values())
     return f"{session.name}/{store.revision(session.line)}/{nodes}/{len(store.passes(family))}"
 

@@ -28,7 +28,7 @@ from .restoring import restore
 from .scan import Bad, Group, Scan, scan
 from .screen import clean, many
 from .target import target_of
-from .verb import Answer, Call, Progress
+from .verb import Answer, Call, Progress, the_one
 
 if TYPE_CHECKING:
     from ..storage.peers import Conversation, Peer, PeerRow
@@ -69,16 +69,17 @@ class _Job:
         return self.call.progress or (lambda _what, _done, _total: None)
 
     def named(self, names: Sequence[str]) -> set[str]:
-        """Those of *names* that were asked for: all, or those that begin with --session.
+        """Those of *names* that were asked for: all, or the one that --session means.
 
         Raises:
-            LookupError: none of them does.
+            LookupError: it means none of them, or more than one.
         """
-        begin = self.call.session
-        found = {name for name in names if name.startswith(begin)}
-        if begin and not found:
-            raise LookupError(f"{self.path} has no session {begin!r}.")
-        return found
+        if not self.call.session:
+            return set(names)
+        found = the_one(dict.fromkeys(names), self.call.session)
+        if found is None:
+            raise LookupError(f"{self.path} has no session {self.call.session!r}.")
+        return {found}
 
     def unwanted(self, name: str) -> str:
         """Why a session does not come: it was forgotten here, or would leave no trace here; empty if it may."""

@@ -141,10 +141,11 @@ def passes_of(store: Store, session: Session) -> list[Pass]:
 
     Of its parents those before it was branched off.
     """
-    sessions = {each.name: each for each in store.sessions()}
+    lineage = store.lineage(session.line)
+    sessions = {each.name: each for each in store.sessions(lineage)}
     until = {each.name: float("inf") for each in sessions.values() if each.line == session.line}
     began = min(sessions[name].created for name in until) if until else 0.0
-    for line in store.lineage(session.line)[1:]:
+    for line in lineage[1:]:
         family = [each for each in sessions.values() if each.line == line]
         until |= {each.name: began for each in family}
         began = min((each.created for each in family), default=began)

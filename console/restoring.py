@@ -300,6 +300,9 @@ class _Run:
         return replace(moved, source_key=asked_for(moved, marks)), uid_of(moved, marks)
 
     def _passes(self, batch: Sequence[Sequence[Record]], names: Mapping[str, str]) -> None:
+        # Read once for the batch: a busy session has thousands, and all this is one transaction.
+        stored = self.store.passes(sorted(set(names.values())))
+        known = {(each.session, each.time, each.frame) for each in stored}
         for (record,) in batch:
             done = transfer.pass_from(record)
             name = names.get(done.session)
@@ -307,8 +310,9 @@ class _Run:
                 self.done.left_out += 1
                 continue
             here = replace(done, session=name, frame=self.nodes.get(done.frame, ""))
-            known = {(each.time, each.frame) for each in self.store.passes([name])}
-            if (here.time, here.frame) not in known:
+            mark = (here.session, here.time, here.frame)
+            if mark not in known:
+                known.add(mark)
                 self.store.record_pass(here)
 
 

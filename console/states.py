@@ -29,7 +29,7 @@ def state(store: Store, session: Session, redact: Redact | None) -> dict[str, An
     here = {entry.id for entry in entries}
     nodes = _standing(store.nodes_on(lines), here)
     states = standing_states(store, session.line)
-    names = [each.name for each in store.sessions() if each.line == session.line]
+    names = [each.name for each in store.sessions([session.line])]
     say, name = redact or (lambda text: text), Cleaner(redact).name
     return {
         "session": name(session.name),

@@ -108,7 +108,7 @@ _SUMS: Final = ("requests", "prompt_tokens", "cache_read_tokens", "cache_write_t
 def _of_list(store: Store, session: Session) -> dict[str, Any]:
     """What stands in the list, what was taken out of it, and what the engine noted of its requests."""
     here = present(store, session)
-    family = [each.name for each in store.sessions() if each.line == session.line]
+    family = [each.name for each in store.sessions([session.line])]
     noted = [found for name in family if isinstance(found := store.recall(name, "requests"), dict)]
     return {
         "list": {

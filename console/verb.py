@@ -8,7 +8,7 @@ show that each in its way.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +28,7 @@ __all__ = [
     "find_session",
     "last_used",
     "number_to",
+    "the_one",
 ]
 
 Progress = Callable[[str, int, int], None]
@@ -152,13 +153,24 @@ def find_session(store: Store, name: str, *, exactly: bool = False) -> Session |
     if found := store.session(name):
         return found
     names = [session.name for session in store.sessions()]
-    alike = [each for each in names if each.startswith(name)]
-    if len(alike) == 1:
-        return store.session(alike[0])
-    if alike:
-        raise LookupError(f"{name!r} begins {len(alike)} sessions: {', '.join(alike[:_LISTED])}.")
+    if one := the_one(names, name):
+        return store.session(one)
     newest = ", ".join(names[: -_LISTED - 1 : -1]) or "none yet"
     raise LookupError(f"There is no session {name!r}. The newest are: {newest}.")
+
+
+def the_one(names: Collection[str], name: str) -> str | None:
+    """That of *names* which is *name*, or else the only one that begins so; None: no one does.
+
+    Raises:
+        LookupError: several do; the text says which.
+    """
+    if name in names:
+        return name
+    alike = [each for each in names if each.startswith(name)]
+    if len(alike) > 1:
+        raise LookupError(f"{name!r} begins {len(alike)} sessions: {', '.join(alike[:_LISTED])}.")
+    return alike[0] if alike else None
 
 
 def last_used(store: Store) -> Session | None:

@@ -24,6 +24,7 @@ from .report import BROKEN, Counts, Findings, HostCounts, Report
 from .screen import many
 from .spans import Spans
 from .verb import Progress
+from .writing import by_line
 
 __all__ = ["HostLogAt", "verify"]
 
@@ -206,10 +207,10 @@ class _Verification:
 
     def _lines(self) -> None:
         accounts = Accounts(self.store, self.spans, self.findings, self.passes)
-        lines = sorted({session.line for session in self.sessions})
-        for done, line in enumerate(lines):
+        lines = by_line(self.sessions)
+        for done, (line, sessions) in enumerate(lines.items()):
             with self.findings.guarded("file", self.store.path):
-                accounts.check(line, [each for each in self.sessions if each.line == line])
+                accounts.check(line, sessions)
             self.progress("lines", done + 1, len(lines))
 
 

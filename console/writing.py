@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final
 
 from ..dag.erase import Cleaner
@@ -18,12 +20,21 @@ from ..dag.redact import Redact
 from ..storage.canon import decode, digest, encode
 from ..storage.forget import given
 from ..storage.protocol import Store
-from ..storage.records import Entry, Message, Session
+from ..storage.records import Entry, Message, Node, Session
 from . import transfer
 from .report import BROKEN
 from .verb import Progress
 
-__all__ = ["ORIGIN", "Counted", "Manner", "batches", "numbers_of", "read_whole", "records"]
+__all__ = [
+    "ORIGIN",
+    "Counted",
+    "Manner",
+    "batches",
+    "by_line",
+    "numbers_of",
+    "read_whole",
+    "records",
+]
 
 ORIGIN: Final = "origin"
 """Under this name a session remembers which program it was imported from."""
@@ -71,6 +82,8 @@ class _Work:
     total: int
     names: dict[int, tuple[str, ...]]
     """Other names of messages."""
+    sessions: dict[int, list[Session]]
+    """Of each line that is exported; asked for once, for there are as many lines as sessions."""
     written: dict[tuple[int, int], bytes] = field(default_factory=dict)
     """Digest of each (message, version) that is in the file already."""
     before: dict[tuple[int, int], bytes] = field(default_factory=dict)
@@ -85,14 +98,14 @@ def records(store: Store, session: Session | None, manner: Manner) -> Iterator[d
     Where secrets are taken out, no summary leaves: its digest would not stand for it any more.
     """
     if session is None:
-        lines = sorted({each.line for each in store.sessions()})
-        kept = None
+        sessions, kept = store.sessions(), None
     else:
-        lines = sorted(store.lineage(session.line))
+        sessions = store.sessions(store.lineage(session.line))
         kept = {entry.id for entry in store.entries(session.line)}
+    lines = by_line(sessions)
     total = store.totals().messages if kept is None else len(kept)
     names = store.archive().aliases(None if kept is None else list(kept))
-    work = _Work(store, manner, total, names)
+    work = _Work(store, manner, total, names, lines)
     yield {
         "kind": transfer.FORMAT,
         "version": transfer.VERSION,
@@ -109,11 +122,17 @@ def records(store: Store, session: Session | None, manner: Manner) -> Iterator[d
         yield {"kind": "end", "line": line, "records": count}
 
 
+def by_line(sessions: Sequence[Session]) -> dict[int, list[Session]]:
+    """*sessions* by the line that they stand on, lowest first, in the order in which they are given."""
+    line = attrgetter("line")
+    return {number: list(those) for number, those in groupby(sorted(sessions, key=line), key=line)}
+
+
 def _line(work: _Work, line: int, kept: set[int] | None) -> Iterator[dict[str, Any]]:
     """One line of the store; of one below the session that is exported only the *kept* messages."""
     store, counted = work.store, work.manner.counted
     entries = [e for e in store.entries(line) if kept is None or e.id in kept]
-    sessions = [each for each in store.sessions() if each.line == line]
+    sessions = work.sessions[line]
     lineage = store.lineage(line)
     yield {
         "kind": "line",
@@ -143,7 +162,7 @@ def _nodes(work: _Work, line: int, *, whole: bool) -> Iterator[dict[str, Any]]:
     tools, counted = work.store.eraser(), work.manner.counted
     instead, changed = given(tools), {stone.name for stone in tools.stones("node")}
     there = ChainMap(work.before, work.written)
-    for node in work.store.nodes_on([line], kinds=_ALL_KINDS):
+    for node in _made_on(work, line):
         under = {source.node for source in node.sources if source.node}
         try:
             stood, marks = marks_of(node, there), marks_of(node, work.written)
@@ -151,12 +170,24 @@ def _nodes(work: _Work, line: int, *, whole: bool) -> Iterator[dict[str, Any]]:
             stood = None
         wanted = (node.uid, instead.get(node.uid, b"").hex())
         if stood is None or not under <= work.nodes or uid_of(node, stood) not in wanted:
-            counted.left_out += whole
+            counted.left_out += whole and node.line == line
             continue
         work.nodes.add(node.uid)
         counted.nodes += node.kind not in ("frame", "state")
-        asked = replace(node, source_key=asked_for(node, marks))
+        asked = replace(node, line=line, source_key=asked_for(node, marks))
         yield transfer.node_record(asked, uid_of(node, marks), forgotten=node.uid in changed)
+
+
+def _made_on(work: _Work, line: int) -> list[Node]:
+    """The nodes of a line, and those that stayed for it on lines below it whose sessions were forgotten."""
+    bare = [each for each in work.store.lineage(line) if each not in work.sessions]
+    found = work.store.nodes_on([line, *bare], kinds=_ALL_KINDS)
+    # A summary row is of its own line alone.
+    return [
+        node
+        for node in found
+        if node.line == line or (node.kind != "frame" and node.uid not in work.nodes)
+    ]
 
 
 def _messages(work: _Work, entries: Sequence[Entry], session: str) -> Iterator[dict[str, Any]]:

@@ -90,6 +90,5 @@ def stubs_in(rows: Sequence[Any]) -> set[str]:
 
 def shown_on(store: Store, line: int) -> Shown | None:
     """What was last written down of a list of this line; None: nothing was."""
-    family = [each for each in store.sessions() if each.line == line]
-    kept = (Shown.read(store.recall(each.name, _KEPT)) for each in reversed(family))
+    kept = (Shown.read(store.recall(each.name, _KEPT)) for each in reversed(store.sessions([line])))
     return next((each for each in kept if each is not None), None)

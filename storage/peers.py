@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -239,10 +240,9 @@ class _Claw:
             " WHERE m.conversation_id = c.conversation_id) FROM conversations c ORDER BY 1"
         ).fetchall()
         names = [_name(session or key) or f"conversation-{n}" for n, session, key, _, _ in found]
+        often = Counter(names)
         return [
-            Conversation(
-                n, name if names.count(name) == 1 else f"{name}#{n}", str(title or ""), count
-            )
+            Conversation(n, name if often[name] == 1 else f"{name}#{n}", str(title or ""), count)
             for (n, _, _, title, count), name in zip(found, names, strict=True)
         ]
 

@@ -107,6 +107,42 @@ def test_of_a_whole_export_one_session_may_be_taken(full, tmp_path):
     assert "no session" in imported(file, new, "--session", "nobody")[1]["error"]
 
 
+def test_a_name_that_begins_another_means_itself(tmp_path):
+    """--session takes the one of that name, and refuses a beginning that several have, as other verbs do."""
+    path, new = tmp_path / "lcm.db", tmp_path / "new.db"
+    store = open_store(path)
+    for name in ("talk", "talk2", "tale"):
+        Ledger(store, store.open_session(name)).ingest(rows_of(name, 1, 2))
+    store.close()
+    file = exported(path, tmp_path / "a.jsonl")
+    said = imported(file, new, "--session", "tal")[1]["error"]
+    assert "'tal' begins 3 sessions: " in said
+    assert not new.exists()
+    assert [0, 0] == [imported(file, new, "--session", name)[0] for name in ("talk", "tale")]
+    store = open_store(new, create=False)
+    assert {"talk", "tale"} == {each.name for each in store.sessions()}
+    store.close()
+
+
+@pytest.mark.parametrize("words", [[], ["--session", "twig"]])
+def test_a_branch_comes_whole_though_its_parent_was_forgotten(full, tmp_path, words):
+    """Its messages, its summary row and what that rests on: also the summaries that were made on the parent's line."""
+    store = open_store(full)
+    before = {each.uid for each in store.nodes_on(store.lineage(store.session("twig").line))}
+    store.close()
+    assert 0 == main(["forget", "--db", str(full), "--session", "talk-2", "--yes"])
+    file, new = exported(full, tmp_path / "a.jsonl", *words), tmp_path / "new.db"
+    assert 0 == imported(file, new)[0]
+    store = open_store(new, create=False)
+    report = verify(store)
+    assert report.good, report.failures
+    assert (before, 1) == (
+        {each.uid for each in store.nodes_on([store.session("twig").line])},
+        report.counts.frames,
+    )
+    store.close()
+
+
 def test_into_a_store_with_other_conversations(full, tmp_path):
     """Numbers are taken: messages and summaries keep their uids, and all is proved."""
     new = tmp_path / "new.db"

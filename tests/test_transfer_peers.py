@@ -121,12 +121,14 @@ def test_twice_is_as_once_and_a_backup_comes_first(tmp_path):
 
 
 def test_one_conversation_may_be_taken(tmp_path):
-    """--session brings those whose names begin so, and no other."""
+    """--session brings the one of that name, or the only one whose name begins so, and no other."""
     rows = [row for name in ("a1", "a2", "b") for row in plain(name, *talk("one"))]
     path = make(tmp_path / "lcm.db", HERMES, ("messages", rows))
-    assert 2 == bring(path, tmp_path / "new.db", "--session", "a")[1]["done"]["messages"]
-    code, answer = bring(path, tmp_path / "new.db", "--session", "c")
-    assert (1, True) == (code, "no session" in answer["error"])
+    for name in ("a1", "b"):
+        assert 1 == bring(path, tmp_path / "new.db", "--session", name)[1]["done"]["messages"]
+    for name, why in (("a", "'a' begins 2 sessions: a1, a2."), ("c", "no session 'c'")):
+        code, answer = bring(path, tmp_path / "new.db", "--session", name)
+        assert (1, True) == (code, why in answer["error"])
 
 
 def test_a_dry_run_tells_what_would_come_and_writes_nothing(tmp_path):

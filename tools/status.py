@@ -19,7 +19,7 @@ def status(desk: Desk) -> dict[str, Any]:
     """Counts, budget, last compaction and integrity, in one screen."""
     totals = desk.store.totals(desk.session.line)
     everything = desk.store.totals()
-    family = [each.name for each in desk.store.sessions() if each.line == desk.session.line]
+    family = [each.name for each in desk.store.sessions([desk.session.line])]
     before = family[: family.index(desk.session.name)]
     aside = untaken(desk.store, family)
     passes = [done for done in desk.store.passes(family) if (done.session, done.time) not in aside]
