@@ -51,6 +51,7 @@ examples:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    _open_stderr()
     called = Path(sys.argv[0]).stem
     parser = argparse.ArgumentParser(prog=called if called == _SCRIPT else "lcm")
     setup_parser(parser)
@@ -94,6 +95,7 @@ def run(
         db_path: the database of the Hermes that asks; --db and --home go before it.
         facts: what that Hermes knows of its engine; without meaning for another database.
     """
+    _open_stderr()
     if not getattr(args, "lcm_verb", None):
         screen.put(args.lcm_help(), sys.stderr)
         return USAGE
@@ -119,6 +121,12 @@ def run(
             why = mistaken(Path(path), named=bool(getattr(args, "lcm_db", None)))
         return _fail(error, path, why, as_data=as_data, code=code)
     return GOOD if found.good else WRONG
+
+
+def _open_stderr() -> None:
+    """Where standard error is closed (``2>&-``) what goes there goes nowhere, and no file of ours takes its number."""
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 @contextlib.contextmanager

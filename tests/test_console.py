@@ -583,6 +583,19 @@ def test_output_that_cannot_be_written(home, verb, where):
     assert [f"lcm: what was found cannot be written: {why}"] == done.stderr.splitlines()
 
 
+@pytest.mark.parametrize("verb", ["tree", "verify", "export", "search x", "staus", ""])
+def test_a_closed_standard_error_changes_nothing_else(home, verb):
+    """A cron job or a daemon may have none (``2>&-``): same answer, same exit code."""
+    words = f"{sys.executable} {ROOT / 'scripts' / 'run.py'} console.cli {verb} --home {home}"
+    there, closed = (
+        subprocess.run(
+            ["/bin/sh", "-c", f"{words} {where}"], stdout=subprocess.PIPE, timeout=60, check=False
+        )
+        for where in ("2>/dev/null", "2>&-")
+    )
+    assert (there.returncode, there.stdout) == (closed.returncode, closed.stdout)
+
+
 @pytest.mark.parametrize("verb", [[], *VERBS], ids=lambda verb: verb[0] if verb else "lcm")
 def test_help_has_examples(call, verb):
     """Every help text shows how it is called, and ends with 0."""
