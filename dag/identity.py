@@ -242,18 +242,21 @@ def _words(text: str) -> _Words:
 def likeness(old: Row, new: Row) -> float:
     """How much *new* looks like a later state of *old*: 0 not at all, 1 beyond doubt.
 
-    Beyond doubt: the same calls, a result of the same call, or one text
-    inside the other (a note before or behind it). In between: the share of
-    words they have in common.
+    Beyond doubt: a result of the same call, the same calls where one of the
+    texts is empty, or one text inside the other (a note before or behind it). In
+    between: the share of words they have in common, also where the calls are the
+    same, for servers use their ids again.
     """
     if role_of(old) != role_of(new):
         return 0.0
     if old.get("tool_call_id") or new.get("tool_call_id"):
         return float(old.get("tool_call_id") == new.get("tool_call_id"))
     ids, now_ids = ([call.get("id") for call in calls_of(row)] for row in (old, new))
-    if ids or now_ids:
-        return 1.0 if ids == now_ids or (set(map(str, now_ids)) & set(map(str, ids))) else 0.0
+    if ids != now_ids and not set(map(str, now_ids)) & set(map(str, ids)):
+        return 0.0
     was, now = text_of(old).strip(), text_of(new).strip()
+    if ids and not (was and now):
+        return 1.0
     if _encloses(was, now) or _encloses(now, was) or _masks_inside(was, now):
         return 1.0
     words, now_words = (set(text.split(None, _COMPARED)[:_COMPARED]) for text in (was, now))

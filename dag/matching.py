@@ -148,9 +148,9 @@ def _by_uid_and_fold(
 
 
 def _unnamed_behind(stored: Sequence[Entry], first: int, taken: Collection[int]) -> Iterator[int]:
-    """The next messages, up to one of the same role that has a uid of its own."""
-    role = stored[first].role
-    there = (i for i in range(first + 1, len(stored)) if not stored[i].withdrawn)
+    """The next messages, up to one of the same role that has a uid of its own; taken back, if the first one is."""
+    role, back = stored[first].role, stored[first].withdrawn
+    there = (i for i in range(first + 1, len(stored)) if back or not stored[i].withdrawn)
     for i in islice(there, LOOK_AHEAD - 1):
         if i in taken or (stored[i].role == role and not is_minted(stored[i].uid)):
             return

@@ -98,6 +98,58 @@ def test_a_fold_whose_last_part_was_taken_back_has_no_note(ledger, warm):
         assert rows == stored(ledger)
 
 
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+def test_a_fold_comes_back_whole(ledger, warm):
+    """Its uid names its first message alone; another agent had shown the beginning of the list."""
+    first, second = user("the first question"), user("the second, in words of its own")
+    rows = [user("hello there"), said("an answer"), first, second, said("to both")]
+    ledger.ingest(rows)
+    names = [{"message_uid": letter * 32} for letter in "abcd"]
+    fold = user(f"{first['content']}\n\n{second['content']}")
+    host = [{**row, **uid} for row, uid in zip([*rows[:2], fold, rows[4]], names, strict=True)]
+    ledger.ingest(host)
+    assert 4 == again(ledger).ingest(host[:1]).withdrawn
+    report = (ledger if warm else again(ledger)).ingest(host)
+    assert (0, 0) == (report.new, report.revised)
+    assert rows == stored(ledger)
+
+
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+def test_another_answer_with_calls_of_the_same_ids_is_new(ledger, warm):
+    """A turn is tried again, and its server numbers the calls of each answer from nought: it is no edit."""
+
+    def tried(words, output):
+        function = {"name": "read_file", "arguments": '{"path": "a.txt"}'}
+        call = {"id": "call_0", "type": "function", "function": function}
+        result = {"role": "tool", "tool_call_id": "call_0", "content": output}
+        return [{**said(words), "tool_calls": [call]}, result]
+
+    first = tried("Let me look at that page for you.", "the tide is low")
+    second = tried("I shall open it once more now.", "unchanged since")
+    ledger.ingest([user("what is in it?"), *first, said("The tide is low.")])
+    rows = [user("what is in it?"), *second, said("As before, I should say.")]
+    report = (ledger if warm else again(ledger)).ingest(rows)
+    assert (3, 0, 3) == (report.new, report.revised, report.withdrawn)
+    both = [user("what is in it?"), *first, said("The tide is low."), *rows]
+    again(ledger).ingest(
+        both
+    )  # a host that keeps what was tried first shows it again at its next start
+    assert both == stored(ledger)
+    assert len(both) == len(stored(ledger, withdrawn=True))
+
+
+def test_an_answer_with_calls_that_a_host_strips_is_the_same(ledger):
+    """A part of its words, none of them, or a note behind them: the calls say that it is that message."""
+    function = {"name": "read_file", "arguments": "{}"}
+    call = {"id": "call_0", "type": "function", "function": function}
+    rows = [user("look"), {**said("<think>hm</think>\nLet me look."), "tool_calls": [call]}]
+    ledger.ingest(rows)
+    for words in ("Let me look.", "", "<think>hm</think>\nLet me look.\n\n[note: late]"):
+        report = again(ledger).ingest([rows[0], {**rows[1], "content": words}])
+        assert (0, 0) == (report.new, report.withdrawn)
+    assert 2 == len(stored(ledger, withdrawn=True))
+
+
 def test_an_answer_that_comes_back_with_its_question_is_the_same(ledger):
     """The undo is undone, in a list that leaves out the calls of the turn before."""
     rows = [*long_turn(2), said("an answer"), user("another question"), said("Done.")]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
 from itertools import count
 from pathlib import Path
 
+#: What is said behind a mark: enough for a pass to be worth it.
 WORDS = " The tide gauge was read and noted as usual on that day." * 12
+_PARTS = ("lens", "relay", "battery", "fog horn", "barometer", "stair", "clock", "hinge", "rope")
+_DEEDS = ("measured", "cleaned", "oiled", "repaired", "painted", "replaced", "checked", "sealed")
 
 _numbers = [count(1)]
 
@@ -16,9 +20,18 @@ def begin_at(number: int) -> None:
     _numbers[0] = count(number)
 
 
-def text(*orders: str) -> str:
+def paragraph(dice: random.Random) -> str:
+    """As many words that are no other paragraph's."""
+    return "".join(
+        f" The {dice.choice(_PARTS)} of berth {dice.randint(2, 99)} was {dice.choice(_DEEDS)}"
+        f" in {dice.randint(3, 90)} minutes."
+        for _ in range(10)
+    )
+
+
+def text(*orders: str, words: str = WORDS) -> str:
     """Something to say, with a mark of its own, and what the model is to do about it."""
-    return "\n".join([f"u{next(_numbers[0]):04d}:{WORDS}", *orders])
+    return "\n".join([f"u{next(_numbers[0]):04d}:{words}", *orders])
 
 
 def texts(many: int) -> list[str]:

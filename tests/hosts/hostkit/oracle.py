@@ -7,12 +7,14 @@ row stands for can be read in its text, however the host has changed the rest of
 
 from __future__ import annotations
 
+import random
 import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from drivers.person import WORDS, paragraph
 from lcm.demo.model import Call as ToolCall
 from lcm.demo.model import Message, Reply, Request, Script, ScriptedModel, text_of
 
@@ -23,14 +25,12 @@ _FILLER = "Understood. I continue from the conversation that follows."
 
 Row = Mapping[str, Any]
 
-#: What the person and the model say behind the mark: enough for a pass to be worth it.
-WORDS = " The tide gauge was read and noted as usual on that day." * 12
-
 
 class Clerk(Script):
     """A model that answers each request with a mark of its own, and calls the tools it is told to.
 
-    A line ``DO name {arguments}`` of the newest user's text is a call; several are parallel.
+    A line ``DO name {arguments}`` of the newest user's text is a call; several are parallel. Who always says
+    the same behind a mark gets the same; who does not, does not.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,9 @@ class Clerk(Script):
             return Reply("Done.")
         orders = re.findall(r"^DO (\w+) (\{.*\})$", told, re.MULTILINE)
         calls = tuple(ToolCall(name, arguments) for name, arguments in orders)
-        return Reply(f"a{self.said:04d}:{WORDS}", calls)
+        asked = next((text_of(m.get("content")) for m in messages[::-1] if m["role"] == "user"), "")
+        words = WORDS if WORDS in asked else paragraph(random.Random(self.said))
+        return Reply(f"a{self.said:04d}:{words}", calls)
 
 
 class Forgetful(ScriptedModel):

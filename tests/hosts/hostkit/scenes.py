@@ -33,9 +33,17 @@ class Scene:
     """Whether a compaction keeps the session's id; else it is rotated."""
     only: str = ""
     """The one generation of hosts that has the habit; empty for both."""
+    seed: int = 0
+    """Of the dice, in a scene that is another one for each seed; else 0."""
 
     def __str__(self) -> str:
-        return f"{self.name}-{'in place' if self.in_place else 'rotation'}"
+        number = f"-{self.seed}" if self.seed else ""
+        return f"{self.name}{number}-{'in place' if self.in_place else 'rotation'}"
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Of the scene's function."""
+        return {"in_place": self.in_place} | ({"seed": self.seed} if self.seed else {})
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,7 @@ def a_home(folder: Path, host: Host) -> Iterator[tuple[HermesHome, Forgetful]]:
 def walk(folder: Path, host: Host, scenes: Iterable[Scene]) -> Walk:
     """Play *scenes* in a home of *host*, in one process."""
     wanted = sorted(scene for scene in {*scenes} if scene.only in ("", host.generation))
-    told = [[str(s), s.module, s.name, {"in_place": s.in_place}] for s in wanted]
+    told = [[str(s), s.module, s.name, s.arguments] for s in wanted]
     with a_home(folder, host) as (home, model):
         result = home.drive("identity", {"scenes": told})
         asked = [r.messages for r in model.spoken if _ODD not in str(r.messages)]
