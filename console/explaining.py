@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Final
 
 from ..storage.errors import StoreError, StoreMissing
@@ -15,6 +16,7 @@ _NEXT: Final = (
     "Start a conversation in a Hermes that has context.engine: lcm, "
     "or name another database with --db FILE or --home HERMES_HOME."
 )
+_DOCTOR: Final = "`hermes lcm doctor` says what to do."
 
 
 def explain(error: Exception, path: str, mistaken: str = "") -> tuple[str, str]:
@@ -25,13 +27,17 @@ def explain(error: Exception, path: str, mistaken: str = "") -> tuple[str, str]:
         return str(error), _NEXT
     if isinstance(error, ToolError):
         return error.error, error.hint.replace("lcm_grep, from lcm_describe", "search, from tree")
-    if isinstance(error, StoreError):
+    # No KeyError, which would be a fault of ours.
+    if isinstance(error, StoreError) or type(error) in (LookupError, WrongCall):
         return str(error), ""
-    if type(error) in (LookupError, WrongCall):  # and no KeyError, which would be a fault of ours
-        return str(error), ""
+    if isinstance(error, ImportError):
+        return (
+            f"This Python, {sys.executable}, cannot import what lcm needs ({type(error).__name__}: {error}).",
+            _DOCTOR,
+        )
     from ..dag.redact import redacted  # 30 ms that nobody pays for whom all is well
 
     return (
         f"{path} could not be read ({type(error).__name__}: {redacted(str(error))}).",
-        "`hermes lcm doctor` says what to do.",
+        _DOCTOR,
     )

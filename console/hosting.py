@@ -7,8 +7,6 @@ and its log are read. Both see the same checks.
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
-import importlib.util
 import os
 import re
 import sys
@@ -19,21 +17,13 @@ from typing import Any, Final
 
 from ..dag.settings import load_settings, read_config, section_of
 from .check import Check, good, note, wrong
+from .dependencies import check_dependencies
 from .plugin_check import check_plugin
-from .pythons import asked, hermes_of, python_of_hermes
+from .pythons import python_of_hermes
 
 __all__ = ["Hosting", "check_host", "check_settings", "inside", "outside"]
 
 NAME: Final = "lcm"
-#: Module, package and oldest version of what pyproject.toml asks for.
-_NEEDED: Final = (
-    ("networkx", "networkx", "3.2"),
-    ("rapidfuzz", "rapidfuzz", "3.9"),
-    ("regex", "regex", "2022.1.18"),
-    ("rich", "rich", "13"),
-    ("sqlite_utils", "sqlite-utils", "4"),
-    ("yaml", "pyyaml", "6"),
-)
 _SAFE_MODE: Final = "HERMES_SAFE_MODE"
 #: Bytes at the end of the log that are looked at.
 _LOG_TAIL: Final = 4_000_000
@@ -107,7 +97,7 @@ def check_host(host: Hosting) -> Iterator[Check]:
         yield _enabled(host)
         yield _compression(host)
         yield from _toolsets(host)
-    needed = _dependencies(host)
+    needed = check_dependencies(host.python, host.home)
     yield from check_plugin(host, able=needed.state == "ok")
     yield needed
     yield from _safe_mode(host)
@@ -192,67 +182,6 @@ def _toolsets(host: Hosting) -> Iterator[Check]:
             yield note(
                 "tools", said, f"Add `- context_engine` there, if it is to search in {platform}."
             )
-
-
-#: What :func:`_version` says, asked of another Python.
-_VERSION: Final = """
-import importlib.metadata as m, importlib.util as u, sys
-for module, package in (each.split("=") for each in sys.argv[1:]):
-    try:
-        print(m.version(package) if u.find_spec(module) else "-")
-    except m.PackageNotFoundError:
-        print("?")
-"""
-
-
-def _version(module: str, package: str) -> str:
-    """The version of a package in this Python; ``?`` where only its module is there, ``-`` where nothing is."""
-    if importlib.util.find_spec(module) is None:
-        return "-"
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "?"
-
-
-def _suffices(found: str, least: str) -> bool:
-    numbers = [tuple(map(int, re.findall(r"\d+", each)[:3])) for each in (found, least)]
-    return found == "?" or (found != "-" and numbers[0] >= numbers[1])
-
-
-_NO_HERMES: Final = "no `hermes` of your own is on PATH"
-_NAME_IT: Final = (
-    "Name the Python that runs your Hermes: PYTHON=/path/to/the/python scripts/lcm doctor"
-)
-
-
-def _dependencies(host: Hosting) -> Check:
-    python = host.python or sys.executable
-    if python == sys.executable:
-        found = [_version(module, package) for module, package, _ in _NEEDED]
-    else:
-        told = asked(python, _VERSION, *(f"{module}={package}" for module, package, _ in _NEEDED))
-        if told is None:
-            said = f"{python}, which runs Hermes, could not be asked what it has."
-            return note("dependencies", said, f"Ask it: {python} -m pip list")
-        found = told.split()
-    unknown = "the `hermes` on PATH names no Python" if hermes_of(host.home) else _NO_HERMES
-    who = python if host.python else f"{python} ({unknown}: whether that runs it is not known)"
-    lacking = [
-        f'"{package}>={least}"'
-        for (_, package, least), version in zip(_NEEDED, found, strict=True)
-        if not _suffices(version, least)
-    ]
-    if not lacking and not host.python:
-        said = f"{unknown[:1].upper()}{unknown[1:]}: what it has is not known. All is there for {python}."
-        return note("dependencies", said, _NAME_IT)
-    if not lacking:
-        return good("dependencies", f"all there for {python}")
-    packages = " ".join(lacking)
-    said = (
-        f"{packages} missing for {who}: the plugin cannot load, and Hermes uses its own compressor."
-    )
-    return wrong("dependencies", said, f"{python} -m pip install {packages}")
 
 
 def _safe_mode(host: Hosting) -> Iterator[Check]:

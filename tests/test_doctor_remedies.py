@@ -58,6 +58,49 @@ def test_the_hermes_on_path_counts_whatever_python_asks(tmp_path, monkeypatch):
     assert hosting.outside(tmp_path).python == sys.executable
 
 
+@pytest.mark.parametrize("other", [False, True])
+def test_a_package_that_cannot_be_imported_is_named_with_the_reason(tmp_path, monkeypatch, other):
+    """Its folder is there, and its compiled part does not load: in this Python, or in the one that runs Hermes."""
+    (tmp_path / "bad" / "rich").mkdir(parents=True)
+    fault = "libfoo.so: cannot open shared object file"
+    (tmp_path / "bad" / "rich" / "__init__.py").write_text(
+        f"print('loud')\nraise ImportError({fault!r})\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "bad"))
+    python = Path(sys.executable)
+    if other:
+        python = tmp_path / "python3.x"
+        python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+        python.chmod(0o755)
+    program(tmp_path / "bin", f"#!{python}")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.yaml").write_text("context: {engine: lcm}\n")
+    words = [
+        sys.executable,
+        ROOT / "scripts" / "run.py",
+        "console.cli",
+        "--home",
+        tmp_path / "home",
+    ]
+    done = subprocess.run([*words, "doctor"], capture_output=True, text=True, check=False)
+    said = " ".join(done.stdout.split())
+    assert f"cannot be imported: rich (ImportError: {fault})." in said
+    assert f'{python} -m pip install --force-reinstall "rich>=13"' in said
+
+
+def test_what_this_python_lacks_is_not_said_of_the_file(database, tmp_path):
+    """A verb that needs a package which cannot be imported names the Python; the database is well."""
+    (tmp_path / "bad" / "rich").mkdir(parents=True)
+    (tmp_path / "bad" / "rich" / "__init__.py").write_text("raise ImportError('no libfoo')\n")
+    words = [sys.executable, ROOT / "scripts" / "run.py", "console.cli", "--db", database, "tree"]
+    env = {**os.environ, "PYTHONPATH": str(tmp_path / "bad")}
+    done = subprocess.run(words, capture_output=True, text=True, env=env, check=False)
+    assert 1 == done.returncode
+    assert f"This Python, {sys.executable}, cannot import what lcm needs" in done.stderr
+    assert "could not be read" not in done.stderr
+
+
 @pytest.mark.parametrize(
     "lines",
     [
