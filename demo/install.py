@@ -8,7 +8,6 @@ never touched.
 from __future__ import annotations
 
 import difflib
-import filecmp
 import hashlib
 import itertools
 import json
@@ -16,7 +15,6 @@ import os
 import shutil
 import subprocess
 import time
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,66 +30,8 @@ from .environment import (
     uninstaller,
     unmet,
 )
+from .files import RECORD, copy_plugin, hand_over, plugin_parts, same_plugin, write_private
 from .terminal import Terminal
-
-#: Remembers, beside the plugin, what the config said before: "engine", "enabled", "disabled",
-#: "sections", "listed" (config_edit.py), "backup" (the name of the copy that was kept, null if there was no
-#: config) and "wrote" (the SHA-256 of the config that was written); and "packages" (what was installed for it).
-RECORD = "installed.json"
-
-
-def plugin_parts(root: Path) -> list[str]:
-    """The names, below *root*, of everything that an installed plugin consists of.
-
-    pyproject.toml says which rooms there are, so a new one is never forgotten here.
-    """
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
-    packages = project["tool"]["setuptools"]["packages"]
-    rooms = sorted({name.split(".")[1] for name in packages if "." in name})
-    others = [
-        "__init__.py",
-        "plugin.yaml",
-        "py.typed",
-        "LICENSE",
-        "README.md",
-        "CHANGELOG.md",
-        "CONTRIBUTING.md",
-        "dashboard",
-        "docs",
-        "skills",
-    ]
-    return [*(name for name in others if (root / name).exists()), *rooms]
-
-
-def copy_plugin(root: Path, target: Path) -> None:
-    """Make *target* hold the plugin and nothing else. An older copy is replaced."""
-    if target.is_symlink():
-        target.unlink()
-    elif target.exists():
-        shutil.rmtree(target)
-    target.mkdir(parents=True)
-    for name in plugin_parts(root):
-        source = root / name
-        if source.is_dir():
-            shutil.copytree(source, target / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, target / name)
-
-
-def same_plugin(root: Path, target: Path) -> bool:
-    """Whether *target* already holds what :func:`copy_plugin` would put there."""
-    if target.is_symlink() or not target.is_dir():
-        return False
-
-    def held(base: Path, names: list[str]) -> set[Path]:
-        found = [p for name in names for p in (base / name, *(base / name).rglob("*"))]
-        return {p.relative_to(base) for p in found if p.is_file() and p.suffix != ".pyc"}
-
-    files = held(root, plugin_parts(root))
-    there = held(target, [p.name for p in target.iterdir() if p.name != RECORD])
-    return files == there and all(
-        filecmp.cmp(root / name, target / name, shallow=False) for name in files
-    )
 
 
 def with_endings(text: str, old: str) -> str:
@@ -140,7 +80,14 @@ class Home:
         """What the config said before the plugin came; nothing if that is not known."""
         if not self.record.exists():
             return {}
-        return dict(json.loads(self.record.read_text(encoding="utf-8")))
+        try:
+            return {**json.loads(self.record.read_text(encoding="utf-8"))}
+        except (OSError, ValueError, TypeError) as error:
+            raise Trouble(
+                f"{self.record}, which says what the config was before lcm came, cannot be read: {error}\n"
+                "Nothing was changed. Delete that file and try again: what is then not known of the config, "
+                f"its backups {self.config}.before-lcm-* say."
+            ) from error
 
     def edited(self, action: str, before: dict[str, Any]) -> Edit:
         """The config after *action*; raises Trouble, with what to do by hand, if it is not to be read."""
@@ -238,19 +185,15 @@ def _backup_name(home: Home) -> Path:
 def _write_config(home: Home, edit: Edit, kept: Path, terminal: Terminal) -> None:
     """Replace the config at once, and keep the old one as *kept*."""
     target = home.config.resolve()  # it may be a link into somebody's dotfiles
-    fresh = target.with_name("config.yaml.new")
-    try:
-        fresh.write_bytes(edit.text.encode("utf-8"))
-        if target.exists():
-            shutil.copy2(target, kept)
-            shutil.copymode(target, fresh)
-            terminal.say(f"Kept the config as it was: {kept}")
-        if edit.gone:
-            target.unlink()
-        else:
-            fresh.replace(target)
-    finally:
-        fresh.unlink(missing_ok=True)
+    like = target if target.exists() else home.path
+    if target.exists():
+        write_private(kept, target.read_bytes(), like=target)
+        shutil.copystat(target, kept)
+        terminal.say(f"Kept the config as it was: {kept}")
+    if edit.gone:
+        target.unlink()
+    else:
+        write_private(target, edit.text.encode("utf-8"), like=like)
     terminal.say(f"{'Removed' if edit.gone else 'Wrote'} {home.config}")
 
 
@@ -306,10 +249,9 @@ def into(root: Path, home: Home, terminal: Terminal, *, yes: bool) -> int:
             install(home.python, missing, lambda line: setattr(step, "detail", line))
     kept = _backup_name(home)
     record = _record(home, edit, kept, missing)
+    _put(root, home, record, fresh=fresh)
     if fresh:
-        copy_plugin(root, home.plugin)
         terminal.say(f"Wrote {home.plugin}")
-    home.record.write_text(json.dumps(record), encoding="utf-8")
     if changed:
         _write_config(home, edit, kept, terminal)
     terminal.say()
@@ -319,15 +261,33 @@ def into(root: Path, home: Home, terminal: Terminal, *, yes: bool) -> int:
     return 0
 
 
+def _put(root: Path, home: Home, record: dict[str, Any], *, fresh: bool) -> None:
+    """Write the record, then the plugin if it is *fresh*: who tries again after a failure finds what was before."""
+    plugins = home.plugin.parent
+    given = home.plugin if plugins.exists() else plugins
+    if home.plugin.is_symlink():
+        home.plugin.unlink()
+    home.plugin.mkdir(parents=True, exist_ok=True)
+    try:
+        write_private(home.record, json.dumps(record).encode("utf-8"), like=home.path)
+        if fresh:
+            copy_plugin(root, home.plugin)
+    finally:
+        hand_over(given, home.path)
+
+
 def _record(home: Home, edit: Edit, kept: Path, missing: Sequence[str]) -> dict[str, Any]:
     """What the way out wants to know: of the config before the first way in, and all packages since."""
     former = home.recorded()
-    if former and "packages" not in former and not missing:
+    if not (edit.before["engine"] == "lcm" or edit.before["enabled"]):
+        # Nothing in the config is ours: what an earlier record says of it was put back, or never written.
+        former = {name: former[name] for name in ("packages",) if name in former}
+    elif former and "packages" not in former and not missing:
         return former  # of an older version, which did not write down what it installed
     packages = [*dict.fromkeys([*former.get("packages", ()), *missing])]
     wrote = hashlib.sha256(edit.text.encode("utf-8")).hexdigest()
     backup = kept.name if home.config.exists() else None
-    before = former or {**edit.before, "backup": backup, "wrote": wrote}
+    before = former if "engine" in former else {**edit.before, "backup": backup, "wrote": wrote}
     return {**before, "packages": packages}
 
 

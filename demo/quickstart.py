@@ -16,7 +16,8 @@ from typing import Any
 
 from . import environment, story
 from .environment import Trouble
-from .install import copy_plugin, find_home, into, out_of
+from .files import copy_plugin
+from .install import find_home, into, out_of
 from .model import MODEL, SUMMARY_MODEL, Request, Script, ScriptedModel
 from .terminal import Step, Terminal
 

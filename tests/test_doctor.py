@@ -20,7 +20,7 @@ from lcm.console.backup import make_backup
 from lcm.console.cli import main, slash
 from lcm.console.hosting import Hosting, check_host, check_settings
 from lcm.console.pythons import python_of_hermes
-from lcm.demo.install import copy_plugin
+from lcm.demo.files import copy_plugin
 from lcm.storage import open_store
 from lcm.storage.holders import writers
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from lcm.demo import environment, story
 from lcm.demo.environment import Trouble
-from lcm.demo.install import copy_plugin, find_home, plugin_parts
+from lcm.demo.files import copy_plugin, plugin_parts
+from lcm.demo.install import find_home
 from lcm.demo.model import Call, Reply, Script, Turn
 from lcm.demo.terminal import progress_line
 

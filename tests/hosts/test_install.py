@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import subprocess
+from pathlib import Path
 
 import pytest
 import yaml
 from hostkit.host import ROOT
+from lcm.demo import files, install
+from lcm.demo.terminal import Terminal
 
 CARED_FOR = """\
 # My Hermes. Do not touch the spacing!
@@ -372,3 +376,109 @@ def test_the_way_out_names_the_packages_that_came(quickstart, host, tmp_path):
     assert "It is not installed there." in quickstart("--out-of", tmp_path, "--yes")
     quickstart("--into", tmp_path, "--yes")
     assert "none was installed" in quickstart("--out-of", tmp_path, "--yes")
+
+
+@pytest.fixture
+def cared_for(host, tmp_path, monkeypatch):
+    """A home whose config holds a key, for functions to be called on; nothing is missing in its Python."""
+    (tmp_path / "config.yaml").write_text(CARED_FOR)
+    (tmp_path / "config.yaml").chmod(0o600)
+    monkeypatch.setattr(install, "unmet", lambda *_: [])
+    return install.Home(tmp_path, Path(host.python))
+
+
+def test_what_is_written_belongs_to_whom_the_home_belongs_to(cared_for, monkeypatch):
+    """Root does it for another user: the config, its backup, the record and the plugin become theirs."""
+    given = {}
+
+    def chown(path, *owner, **_):
+        given[Path(path).relative_to(cared_for.path).as_posix().removesuffix(".new")] = owner
+
+    monkeypatch.setattr(os, "chown", chown)
+    install.into(ROOT, cared_for, Terminal(), yes=True)
+    owner = cared_for.path.stat()
+    (backup,) = cared_for.path.glob("config.yaml.before-lcm-*")
+    for name in (
+        "config.yaml",
+        backup.name,
+        "plugins",
+        "plugins/lcm/installed.json",
+        "plugins/lcm/dag/plan.py",
+    ):
+        assert given[name] == (owner.st_uid, owner.st_gid)
+
+
+def test_keys_are_never_readable_by_others(cared_for, monkeypatch):
+    """A config of mode 0600 is copied and written anew in files that were 0600 from the beginning."""
+    seen = {}
+    write = os.fdopen
+
+    def noted(number, *given, **more):
+        path = Path(f"/dev/fd/{number}").readlink()
+        seen[path.name] = stat.S_IMODE(os.fstat(number).st_mode)
+        return write(number, *given, **more)
+
+    monkeypatch.setattr(os, "fdopen", noted)
+    install.into(ROOT, cared_for, Terminal(), yes=True)
+    (backup,) = cared_for.path.glob("config.yaml.before-lcm-*")
+    assert {"config.yaml.new", f"{backup.name}.new"} <= set(seen)
+    assert set(seen.values()) == {0o600}
+    assert [0o600, 0o600] == [
+        stat.S_IMODE(each.stat().st_mode) for each in (backup, cared_for.config)
+    ]
+
+
+def test_an_upgrade_that_was_interrupted_is_done_again(cared_for, monkeypatch):
+    """It fails while it copies: the older plugin stands whole, and the way out still leads to the config as it was."""
+    install.into(ROOT, cared_for, Terminal(), yes=True)
+    (cared_for.plugin / "README.md").write_text("older")
+    copytree = shutil.copytree
+
+    def full(source, *given, **more):
+        if Path(source).name == "docs":
+            raise OSError(28, "No space left on device")
+        return copytree(source, *given, **more)
+
+    monkeypatch.setattr(shutil, "copytree", full)
+    with pytest.raises(OSError, match="No space"):
+        install.into(ROOT, cared_for, Terminal(), yes=True)
+    monkeypatch.setattr(shutil, "copytree", copytree)
+    assert (cared_for.plugin / "README.md").read_text() == "older"
+    assert {each.name for each in cared_for.plugin.iterdir()} == {
+        *files.plugin_parts(ROOT),
+        files.RECORD,
+    }
+    install.into(ROOT, cared_for, Terminal(), yes=True)
+    assert files.same_plugin(ROOT, cared_for.plugin)
+    install.out_of(cared_for, Terminal(), yes=True)
+    assert cared_for.config.read_text() == CARED_FOR
+
+
+def test_a_first_installation_that_was_interrupted_is_done_again(cared_for, monkeypatch):
+    """It fails before it writes the config; what somebody writes there meanwhile is what the way out leads back to."""
+    monkeypatch.setattr(install, "_write_config", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        install.into(ROOT, cared_for, Terminal(), yes=True)
+    monkeypatch.undo()
+    changed = f"{CARED_FOR}# mine\n"
+    cared_for.config.write_text(changed)
+    monkeypatch.setattr(install, "unmet", lambda *_: [])
+    install.into(ROOT, cared_for, Terminal(), yes=True)
+    install.out_of(cared_for, Terminal(), yes=True)
+    assert cared_for.config.read_text() == changed
+
+
+@pytest.mark.parametrize("text", ['{"engine": nu', "[]"])
+@pytest.mark.parametrize("way", ["--into", "--out-of"])
+def test_a_record_that_is_cut_is_said_to_be_so(quickstart, tmp_path, way, text):
+    """Nothing is changed, and it is said what to do; after that it works."""
+    quickstart("--into", tmp_path, "--yes")
+    record = tmp_path / "plugins" / "lcm" / "installed.json"
+    record.write_text(text)
+    (record.parent / "README.md").write_text("older")
+    said = quickstart(way, tmp_path, "--yes", code=1, said="stderr")
+    assert "Traceback" not in said
+    assert f"{record}, which says what the config was before lcm came, cannot be read" in said
+    assert (record.parent / "README.md").read_text() == "older"
+    record.unlink()
+    quickstart(way, tmp_path, "--yes")

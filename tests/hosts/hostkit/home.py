@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from lcm.demo.install import copy_plugin
+from lcm.demo.files import copy_plugin
 from lcm.demo.model import MODEL, SUMMARY_MODEL
 
 from .host import ROOT, Host
