@@ -240,6 +240,12 @@ def _inside(path: Path, looking: Callable[[str], None]) -> Iterator[Check]:
     yield from _ahead(seen)
 
 
+_MADE_AGAIN: Final = (
+    "`hermes lcm verify` names them. The messages under them are kept in full. The next compaction makes those again"
+    " that the list shows; a backup of before has them all."
+)
+
+
 def _alone(error: StoreError) -> str:
     """What the error says, without the advice to ask the doctor."""
     return str(error).replace(" `hermes lcm doctor` says what to do.", "")
@@ -310,6 +316,9 @@ def _journal(seen: Examination, wal: int, version: str) -> Check:
 
 
 def _summaries(seen: Examination) -> Check:
+    if seen.damaged:
+        said = f"{many(seen.damaged, 'node')} of the graph of summaries {'is' if seen.damaged == 1 else 'are'} damaged."
+        return wrong("summaries", said, _MADE_AGAIN)
     if not seen.degraded:
         return good("summaries", "none had to do without a model")
     said = f"{many(seen.degraded, 'summary node')} hold extracted sentences: no model gave a usable answer."

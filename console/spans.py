@@ -49,6 +49,10 @@ class Spans:
             for fault in proofs.shape_faults(node, shape):
                 wrong("node", node.uid, fault)
             self._span(node)
+        self.take(node)
+
+    def take(self, node: Node) -> None:
+        """Keep what others need of a node."""
         self.known[node.uid] = self._known(node)
 
     def _digest_faults(self, node: Node, digests: Mapping[tuple[int, int], bytes]) -> list[str]:
@@ -63,7 +67,7 @@ class Spans:
         known = self.known.get(uid)
         if known is None:
             return
-        (node,) = self._store.nodes([uid]) if known.below else (None,)
+        (node,) = self._store.nodes([uid], damaged=True) if known.below else (None,)
         if node is None:
             yield from (message for message, _ in reversed(self._store.stands_for(uid)))
             return

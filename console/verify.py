@@ -9,7 +9,7 @@ report, never an exception.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -154,16 +154,22 @@ class _Verification:
             self.progress("nodes", len(self.spans.known), 0)
             after = page[-1][0]
 
-    def _load(self, uids: Sequence[str]) -> list[Node]:
-        """The nodes with these uids; one that cannot be read is reported."""
+    def _load(self, uids: Sequence[str]) -> Iterator[Node]:
+        """The nodes with these uids, in order; one that cannot be read is reported."""
         try:
-            found = self.store.nodes(uids)
+            yield from self.store.nodes(uids)
         except BROKEN:
-            found = []
             for uid in uids:
                 with self.findings.guarded("node", uid):
-                    found += self.store.nodes([uid])
-        return found
+                    yield from self._read_one(uid)
+
+    def _read_one(self, uid: str) -> list[Node]:
+        """One that may be damaged: then what is left of it is enough for those over it."""
+        try:
+            return self.store.nodes([uid])
+        except BROKEN:
+            self.spans.take(self.store.nodes([uid], damaged=True)[0])
+            raise
 
     # messages
 

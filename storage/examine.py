@@ -52,6 +52,8 @@ class Examination:
     messages: int = 0
     degraded: int = 0
     """Summaries that no model wrote, and none has written again."""
+    damaged: int = 0
+    """Nodes that are not what was written."""
     ahead: list[str] = field(default_factory=list)
     """What sessions remember of the work ahead, as JSON."""
 
@@ -92,6 +94,7 @@ def examine(path: Path, looking: Callable[[str], None] = lambda _what: None) -> 
         with _part(seen):
             seen.messages = sql.execute("SELECT count(*) FROM messages").fetchone()[0]
             seen.degraded = graph_tables.counts(sql, None)[1]
+            seen.damaged = graph_tables.damaged(sql)
             ahead = sql.execute("SELECT value FROM memory WHERE name = 'ahead'")
             seen.ahead = [str(value) for (value,) in ahead]
         looking("the search index")

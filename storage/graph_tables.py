@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from . import log_tables
 from .errors import StoreDamaged, StoreForgotten
+from .node_data import data_of, rest_of
 from .records import Node, Source
-from .seals import reseal
+from .seals import CALL, reseal
 from .uids import pack_uid, unpack_uid
 
 __all__ = [
     "by_source",
     "by_uid",
     "counts",
+    "damaged",
     "data_of",
     "degraded",
     "on_lines",
@@ -25,10 +28,6 @@ __all__ = [
     "words",
 ]
 
-_PACKED = (
-    "topic", "hints", "sufficient", "first_seq", "last_seq", "first_turn", "last_turn", "messages", "lifted",
-    "source_tokens", "levels",
-)  # fmt: skip
 _NODE = "SELECT id, uid, kind, line, source_key, depth, degraded, time, data FROM nodes "
 
 
@@ -52,6 +51,7 @@ def put(sql: sqlite3.Connection, node: Node) -> bool:
         ],
     ).fetchone()  # fmt: skip
     if row is None:
+        _mend(sql, node)
         return False
     reseal(sql, "nodes", "id = ?", row)
     numbers = _numbers(sql, [source.node for source in node.sources if source.node])
@@ -65,11 +65,17 @@ def put(sql: sqlite3.Connection, node: Node) -> bool:
     return True
 
 
-def data_of(node: Node) -> str:
-    """What of a node has no column of its own."""
-    data = {name: getattr(node, name) for name in _PACKED}
-    data["texts"] = {str(level): text for level, text in node.texts.items()}
-    return json.dumps(data)
+def _mend(sql: sqlite3.Connection, node: Node) -> None:
+    """Of a node that was damaged, put what has the same uid, so is what it was."""
+    where, values = "uid = ?", [pack_uid(node.uid)]
+    (data,) = sql.execute(f"SELECT data FROM nodes WHERE {where}", values).fetchone()
+    with contextlib.suppress(StoreDamaged):
+        rest_of(node.uid, node.kind, data)
+        return
+    stone = "SELECT 1 FROM forgotten WHERE kind = 'node' AND name = ?"
+    if sql.execute(stone, [node.uid]).fetchone() is None:  # else it said less, on request
+        sql.execute(f"UPDATE nodes SET data = ? WHERE {where}", [data_of(node), *values])
+        reseal(sql, "nodes", where, values)
 
 
 def _numbers(sql: sqlite3.Connection, uids: Sequence[str]) -> dict[str, int]:
@@ -87,39 +93,71 @@ _SOURCES = (
 _EVERY, _NODES_ALONE = _SOURCES.format(""), _SOURCES.format(" AND e.source IS NOT NULL")
 
 
-def _load(
-    sql: sqlite3.Connection, rows: Sequence[tuple[Any, ...]], *, brief: bool = False
-) -> list[Node]:
-    nodes, new = [], tuple.__new__
-    for number, uid, kind, line, source_key, depth, degraded, time, data in rows:
-        edges = sql.execute(_NODES_ALONE if brief else _EVERY, [number])
-        sources = tuple(
-            [
-                # Nearly all are messages, and there are thousands: half the time of Source().
-                new(Source, edge)
-                if edge[2] is None
-                else Source(edge[0], edge[1], unpack_uid(edge[2]), edge[3])
-                for edge in edges
-            ]
-        )
-        rest = _rest(unpack_uid(uid), data)
-        rest["texts"] = {int(level): text for level, text in rest["texts"].items()}
-        rest["hints"] = tuple(rest["hints"])
-        rest["lifted"], rest["levels"] = tuple(rest["lifted"]), tuple(rest["levels"])
-        nodes.append(
-            Node(
-                uid=unpack_uid(uid), kind=kind, line=line, source_key=source_key, depth=depth, degraded=degraded,
-                time=time, sources=sources, **rest,
-            )
-        )  # fmt: skip
-    return nodes
+def _sources(sql: sqlite3.Connection, number: int, *, brief: bool) -> tuple[Source, ...]:
+    edges = sql.execute(_NODES_ALONE if brief else _EVERY, [number])
+    new = tuple.__new__
+    return tuple(
+        [
+            # Nearly all are messages, and there are thousands: half the time of Source().
+            new(Source, edge)
+            if edge[2] is None
+            else Source(edge[0], edge[1], unpack_uid(edge[2]), edge[3])
+            for edge in edges
+        ]
+    )
 
 
-def _rest(name: str, data: str) -> dict[str, Any]:
+def _node(
+    sql: sqlite3.Connection, row: Sequence[Any], *, brief: bool = False, damaged: bool = False
+) -> Node:
+    """The node of *row*; *damaged*: if it is, what is left of it.
+
+    Raises:
+        StoreDamaged: it is damaged, and nothing else was asked for.
+    """
+    number, uid, kind, line, source_key, depth, degraded, time, data = row
+    name = unpack_uid(uid)
     try:
-        return json.loads(data)  # type: ignore[no-any-return]
-    except ValueError as error:
-        raise StoreDamaged(f"Node {name} is damaged. Run `hermes lcm verify`.") from error
+        rest = rest_of(name, kind, data)
+    except StoreDamaged:
+        if not damaged or not (rest := _left(sql, name, kind, line)):
+            raise
+    return Node(
+        uid=name, kind=kind, line=line, source_key=source_key, depth=depth, degraded=degraded, time=time,
+        sources=_sources(sql, number, brief=brief), **rest,
+    )  # fmt: skip
+
+
+def _left(sql: sqlite3.Connection, uid: str, kind: str, line: int) -> dict[str, Any]:
+    """What the log says of a node whose own data is damaged; nothing if no message under it is on its line.
+
+    Of a frame also which message was lifted out of it: the user's of its last turn, where that is not under it.
+    """
+    under = {message for message, _ in stands_for(sql, uid)}
+    entries = log_tables.placed(sql, line, list(under))
+    if not entries:
+        return {}
+    first, last = entries[0], entries[-1]
+    lifted: list[int] = []
+    if kind == "frame":
+        turn = log_tables.entries(
+            sql, "e.line = ? AND e.turn = ? AND e.seq < ?", [line, last.turn, last.seq]
+        )
+        lifted = [e.id for e in turn if e.role == "user" and not e.withdrawn and e.id not in under]
+    return {
+        "texts": {}, "topic": "", "hints": (), "sufficient": 0, "levels": (), "lifted": tuple(lifted),
+        "first_seq": first.seq, "last_seq": last.seq, "first_turn": first.turn, "last_turn": last.turn,
+        "messages": len(under), "source_tokens": sum(entry.tokens for entry in entries),
+    }  # fmt: skip
+
+
+def _whole(
+    sql: sqlite3.Connection, rows: Sequence[Sequence[Any]], *, brief: bool = False
+) -> Iterator[Node]:
+    """The nodes of *rows*; those that are damaged are passed over."""
+    for row in rows:
+        with contextlib.suppress(StoreDamaged):
+            yield _node(sql, row, brief=brief)
 
 
 def words(
@@ -127,34 +165,34 @@ def words(
 ) -> list[tuple[int, str, tuple[str, ...]]]:
     """(number, uid, all that it says) of the nodes that follow *after* in number; what is under them is not read."""
     rows = sql.execute(
-        "SELECT id, uid, data FROM nodes WHERE id > ? ORDER BY id LIMIT ?", [after, limit]
+        "SELECT id, uid, kind, data FROM nodes WHERE id > ? ORDER BY id LIMIT ?", [after, limit]
     )
     found = []
-    for number, uid, data in rows:
-        rest = _rest(name := unpack_uid(uid), data)
+    for number, uid, kind, data in rows:
+        rest = rest_of(name := unpack_uid(uid), kind, data)
         found.append((number, name, (*rest["texts"].values(), rest["topic"], *rest["hints"])))
     return found
 
 
-def by_uid(sql: sqlite3.Connection, uids: Sequence[str], *, brief: bool = False) -> list[Node]:
-    """The nodes with these uids, in that order."""
+def by_uid(
+    sql: sqlite3.Connection, uids: Sequence[str], *, brief: bool = False, damaged: bool = False
+) -> list[Node]:
+    """The nodes with these uids, in that order; *damaged*: of those that are, what is left."""
     rows = [
         row
         for uid in uids
         if (row := sql.execute(f"{_NODE} WHERE uid = ?", [pack_uid(uid)]).fetchone())
     ]
-    return _load(sql, rows, brief=brief)
+    return [_node(sql, row, brief=brief, damaged=damaged) for row in rows]
 
 
 def by_source(sql: sqlite3.Connection, keys: Sequence[str]) -> dict[str, Node]:
-    """The best node for each source key, brief: not degraded, then the first committed."""
+    """The best node for each source key, brief: not degraded, then the first committed; none that is damaged."""
     found: dict[str, Node] = {}
     for key in keys:
-        row = sql.execute(
-            f"{_NODE} WHERE source_key = ? ORDER BY degraded != '', id LIMIT 1", [key]
-        ).fetchone()
-        if row is not None:
-            found[key] = _load(sql, [row], brief=True)[0]
+        rows = sql.execute(f"{_NODE} WHERE source_key = ? ORDER BY degraded != '', id", [key])
+        if node := next(_whole(sql, rows.fetchall(), brief=True), None):
+            found[key] = node
     return found
 
 
@@ -164,7 +202,7 @@ def on_lines(sql: sqlite3.Connection, lines: Sequence[int], kinds: Sequence[str]
     rows = sql.execute(
         f"{_NODE} WHERE line IN ({marks[0]}) AND kind IN ({marks[1]}) ORDER BY id", [*lines, *kinds]
     ).fetchall()
-    return _load(sql, rows)
+    return [_node(sql, row) for row in rows]
 
 
 _DEGRADED = (
@@ -177,7 +215,7 @@ def degraded(sql: sqlite3.Connection, lines: Sequence[int], limit: int) -> list[
     """The newest nodes of these lines that no model wrote, and none has written again."""
     marks = ",".join("?" * len(lines))
     query = f"{_NODE} WHERE line IN ({marks}) AND {_DEGRADED} ORDER BY id DESC LIMIT ?"
-    return _load(sql, sql.execute(query, [*lines, limit]).fetchall())
+    return list(_whole(sql, sql.execute(query, [*lines, limit]).fetchall()))
 
 
 def over(sql: sqlite3.Connection, messages: Sequence[int]) -> dict[int, str]:
@@ -230,3 +268,11 @@ def counts(sql: sqlite3.Connection, line: int | None) -> tuple[dict[int, int], i
         f"SELECT count(*) FROM nodes WHERE {_DEGRADED}{where}", values
     ).fetchone()[0]
     return dict(rows), degraded
+
+
+def damaged(sql: sqlite3.Connection) -> int:
+    """How many nodes are not what was written."""
+    (count,) = sql.execute(
+        f"SELECT count(*) FROM nodes WHERE seal IS NOT {CALL['nodes']}"
+    ).fetchone()
+    return int(count)

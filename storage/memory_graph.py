@@ -16,7 +16,10 @@ class MemoryGraph:
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
 
-    def nodes(self, uids: Sequence[str], *, brief: bool = False) -> list[Node]:
+    def nodes(
+        self, uids: Sequence[str], *, brief: bool = False, damaged: bool = False
+    ) -> list[Node]:
+        del damaged  # nothing in memory is
         found = [self._nodes[uid] for uid in uids if uid in self._nodes]
         return list(map(_brief, found)) if brief else found
 

@@ -141,14 +141,20 @@ class Store(Protocol):
             StoreForgotten: the sessions of its line were forgotten.
         """
 
-    def nodes(self, uids: Sequence[str], *, brief: bool = False) -> list[Node]:
+    def nodes(
+        self, uids: Sequence[str], *, brief: bool = False, damaged: bool = False
+    ) -> list[Node]:
         """The nodes with these uids, in that order; a missing one is left out.
 
-        *brief*: of their sources those that are nodes, for the messages may be thousands.
+        *brief*: of their sources those that are nodes, for the messages may be thousands. *damaged*: of a node
+        whose texts and span cannot be read, what its sources and the log tell of it, without a text.
+
+        Raises:
+            StoreDamaged: one cannot be read, and *damaged* is false or nothing is left of it.
         """
 
     def nodes_for(self, source_keys: Sequence[str]) -> dict[str, Node]:
-        """For each source key the node made from it, brief: a repaired one before a degraded one."""
+        """For each source key the node made from it, brief: a repaired one before a degraded one, none damaged."""
 
     def nodes_on(
         self, lines: Sequence[int], *, kinds: Sequence[str] = ("leaf", "condensed")

@@ -264,9 +264,11 @@ class SqliteStore:
                 self._unindexed_nodes.append(node)
                 self._index(sql)
 
-    def nodes(self, uids: Sequence[str], *, brief: bool = False) -> list[Node]:
+    def nodes(
+        self, uids: Sequence[str], *, brief: bool = False, damaged: bool = False
+    ) -> list[Node]:
         with self._connection.reading() as sql:
-            return graph_tables.by_uid(sql, uids, brief=brief)
+            return graph_tables.by_uid(sql, uids, brief=brief, damaged=damaged)
 
     def nodes_for(self, source_keys: Sequence[str]) -> dict[str, Node]:
         with self._connection.reading() as sql:

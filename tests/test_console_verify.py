@@ -462,3 +462,16 @@ def test_progress_is_told(whole):
         "messages",
         "lines",
     ]
+
+
+@pytest.mark.parametrize("where", [LEAF, CONDENSED, FRAME], ids=["leaf", "condensed", "frame"])
+@pytest.mark.parametrize(
+    "data", ["substr(data, 1, 40)", "'null'", "json_set(data, '$.hints', json('null'))"]
+)
+def test_a_node_that_cannot_be_read_is_one_fault(damage, whole, where, data):
+    """What stands over it and under it is not called missing, and all messages are accounted for."""
+    report = damage(f"UPDATE nodes SET data = {data} WHERE {where}")
+    uid = uid_of(whole, "nodes", where)
+    assert {(finding.kind, finding.uid) for finding in report.failures} == {("node", uid)}
+    assert len(report.failures) == 2  # its seal, and that it cannot be read
+    assert report.notes == ()
