@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 
-from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Node
+from .again import Again
 from .blocks import Blocks
 from .erase import Cleaner, eraser
 from .ingest import Binding
@@ -24,7 +24,6 @@ from .passes import PassRequest, budget_of
 from .planner import Cut, cut_to_come
 from .replies import Reply
 from .scene import Scene, beginning, scene_of, size_of, speaks
-from .source_text import source_text
 from .sources import Plan, Sources
 from .states import updated
 from .summarizer import Route, SummaryRequest, is_barred, is_final
@@ -123,6 +122,7 @@ class _Job:
         self._voice = replace(request, routes=routes).voice(self._clean, stones, leash)
         levels = request.settings.target_token_levels
         self.maker = Maker(store, task.line, levels, self._voice)
+        self._again_of = Again(store, self.maker, self._clean)
         self.repaired: list[Node] = []
         self.states: list[Node] = []
         self.degraded = True
@@ -130,7 +130,8 @@ class _Job:
     @cached_property
     def _scene(self) -> Scene:
         """The list as a pass sees it; a job that only looks for nodes to be made again needs none."""
-        return scene_of(self._store, self._task.binding, self._sizes)
+        scene = scene_of(self._store, self._task.binding, self._sizes)
+        return replace(scene, top=self._again_of.whole(scene.top))
 
     @cached_property
     def _sizes(self) -> list[int]:
@@ -228,36 +229,10 @@ class _Job:
 
     def _again(self, node: Node) -> None:
         """Make a better node for what *node* stands for, if that is all there still."""
-        items = self._items(node)
+        items = self._again_of.items(node)
         if items is not None:
             maker = Maker(self._store, node.line, node.levels, self._voice)
-            self.repaired += maker.remade(node, items, self._read)
-
-    def _items(self, node: Node) -> list[Item] | None:
-        """The sources of *node* as they were; None if one of them is not there any more."""
-        pairs = {s.message: s.version for s in node.sources if s.message is not None}
-        digests = {each.id: each.digest for each in self._store.read(list(pairs.items()))}
-        entries = {
-            entry.id: entry._replace(version=pairs[entry.id], digest=digests[entry.id])
-            for entry in self._store.placed(node.line, pairs)
-            if entry.id in digests
-        }
-        nodes = {
-            each.uid: each for each in self._store.nodes([s.node for s in node.sources if s.node])
-        }
-        items = [
-            Item(entry=entries.get(s.message)) if s.message is not None else Item(node=nodes.get(s.node or ""))
-            for s in node.sources
-        ]  # fmt: skip
-        return items if all(item.entry or item.node for item in items) else None
-
-    def _read(self, items: Sequence[Item]) -> str:
-        """What a summariser reads of the sources of a stored node; of those, too, the best there is."""
-        wanted = [(item.entry.id, item.entry.version) for item in items if item.entry]
-        bodies = {message.id: decode(message.body) for message in self._store.read(wanted)}
-        nodes = iter(self.maker.repaired([item.node for item in items if item.node]))
-        parts = [bodies[item.entry.id] if item.entry else next(nodes) for item in items]
-        return source_text(parts, self._clean)
+            self.repaired += maker.remade(node, items, self._again_of.text)
 
 
 def _counted(route: Route, leash: Leash) -> Route:

@@ -140,7 +140,7 @@ class Run:
             rows = self.rows[first + 1 : first + 1 + count]
             again = self.rows[index + 1 : index + 1 + count]
             return bool(count) and list(map(_words, rows)) == list(map(_words, again))
-        shown = self.store.nodes([self.bound[n].frame for n in earlier])
+        shown = self.store.nodes([self.bound[n].frame for n in earlier], damaged=True)
         return frame.last_seq > max(node.last_seq for node in shown)
 
     def _named(self, row: Row) -> tuple[Row, tuple[str, ...]]:

@@ -16,6 +16,7 @@ from ..storage.errors import StoreForgotten
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Node
+from .again import Again
 from .blocks import Blocks
 from .budget import Budget
 from .calm import calm
@@ -124,9 +125,8 @@ class _Work:
     def __init__(
         self, store: Store, line: int, request: PassRequest, scene: Scene, stones: Sequence[Stone]
     ) -> None:
-        self.store, self.line, self.request, self.scene = store, line, request, scene
+        self.store, self.line, self.request = store, line, request
         clean = Cleaner(request.redact, eraser(stones)).text
-        self.sources = Sources(store, line, scene, request, clean)
         if request.force:
             for route in request.routes:
                 route.breaker.wake()
@@ -136,6 +136,9 @@ class _Work:
         self.tried_ready = False
         """Whether a cut at what is there already was tried."""
         self.maker = Maker(store, line, request.settings.target_token_levels, voice)
+        top = Again(store, self.maker, clean).whole(scene.top)
+        self.scene = replace(scene, top=top)
+        self.sources = Sources(store, line, self.scene, request, clean)
 
     def run(self, rows: Sequence[Any], before: int, budget: Budget, *, squash: bool) -> Outcome:
         """One try: cut, summarise, render."""

@@ -64,8 +64,9 @@ def _summary(store: Store, past: Past) -> tuple[str, list[tuple[Any, Bound]]]:
 
 def _coarser(store: Store, frame: str, room: int) -> str:
     """The blocks of a frame at sizes that fit, the newest of them if that is not enough."""
-    (shown,) = store.nodes([frame])
-    nodes = store.nodes([source.node or "" for source in shown.sources], brief=True)
+    (shown,) = store.nodes([frame], damaged=True)
+    uids = [source.node or "" for source in shown.sources]
+    nodes = [node for node in store.nodes(uids, brief=True, damaged=True) if node.texts]
     before = {source.node or "": source.level for source in shown.sources}
     room -= count_text(HEAD) + count_text(OLDER)
     levels = choose_levels(nodes, room, before=before, by_need=False)
@@ -119,11 +120,13 @@ def _nodes(store: Store, entries: Sequence[Entry]) -> list[Node]:
     versions = {entry.id: entry.version for entry in entries}
     found = sorted(set(store.over(list(versions)).values()))
     chosen: list[Node] = []
-    for node in sorted(store.nodes(found), key=lambda node: (node.first_seq, -node.last_seq)):
+    for node in sorted(
+        store.nodes(found, damaged=True), key=lambda node: (node.first_seq, -node.last_seq)
+    ):
         own = all(
             s.message is not None and versions.get(s.message) == s.version for s in node.sources
         )
         apart = not chosen or node.first_seq > chosen[-1].last_seq
-        if own and apart and node.kind == "leaf":
+        if own and apart and node.kind == "leaf" and node.texts:
             chosen.append(node)
     return chosen

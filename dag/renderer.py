@@ -7,7 +7,8 @@ row stands for one node, its *frame*, whose sources are the nodes shown, each
 at a level; rendering is a pure function of those, so a row without a uid is
 ours exactly if its text is what we would render. Where a string was taken out
 of a node on request, the list that an agent still has shows the block as it
-was before: of such a block only the name and the turns must be what they are.
+was before: of such a block only the name and the turns must be what they are,
+and of one whose node is damaged only the name.
 """
 
 from __future__ import annotations
@@ -132,14 +133,15 @@ class Frames:
         uids = [uid for kind, uid in self._store.resolve(prefix) if kind == "node"]
         return [
             node
-            for node in self._store.nodes(uids)
+            for node in self._store.nodes(uids, damaged=True)
             if node.kind == "frame" and (self._lines is None or node.line in self._lines)
         ]
 
     def shown(self, frame: Node) -> dict[str, Node]:
         """The nodes that *frame* shows, by uid."""
         uids = [source.node or "" for source in frame.sources]
-        return {node.uid: node for node in self._store.nodes(uids, brief=True)}
+        found = self._store.nodes(uids, brief=True, damaged=True)
+        return {node.uid: node for node in found}
 
     @cached_property
     def changed(self) -> frozenset[str]:
@@ -168,14 +170,19 @@ def recognise(row: Row, frames: Frames) -> Recognised | None:
         nodes = frames.shown(frame)
         if len(nodes) < len(frame.sources):
             continue
-        rendered = normal(render(frame, nodes))
-        if now == rendered:
-            return Recognised(frame, "")
-        if now.startswith(rendered + " ") or _was(now, frame, nodes, frames.changed):
+        if _begins(now, frame, nodes, frames):
             return Recognised(frame, _behind(text, frame))
         if uid == frame.uid:  # a host may decorate it; the uid says whose it is
             return Recognised(frame, "")
     return None
+
+
+def _begins(now: str, frame: Node, nodes: Mapping[str, Node], frames: Frames) -> bool:
+    """Whether *now* begins with what *frame* is rendered as, or was while its nodes were whole."""
+    lost = {s.node or "" for s in frame.sources if s.level not in nodes[s.node or ""].texts}
+    if not lost and f"{now} ".startswith(f"{normal(render(frame, nodes))} "):
+        return True
+    return _was(now, frame, nodes, frames.changed | lost)
 
 
 def _was(now: str, frame: Node, nodes: Mapping[str, Node], changed: frozenset[str]) -> bool:
@@ -193,8 +200,10 @@ def _was(now: str, frame: Node, nodes: Mapping[str, Node], changed: frozenset[st
 
 def _said(text: str, node: Node, level: int, changed: frozenset[str]) -> bool:
     """Whether *text* is the block of *node*, perhaps with the hints behind it; of a changed one as it was."""
-    if node.uid in changed:
-        return text.startswith(_name(node))
+    if (
+        node.uid in changed
+    ):  # one that is damaged may have had other turns: its name is looked at before
+        return not node.texts or text.startswith(_name(node))
     own = normal(block(node, level))
     behind = text.removeprefix(own).strip()
     return text.startswith(own) and (not behind or behind.startswith(_ASK))

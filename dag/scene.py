@@ -29,7 +29,8 @@ class Scene:
 
     frame: Node | None
     top: tuple[Node, ...]
-    """The nodes that the frame shows, oldest first; without the messages among their sources."""
+    """The nodes that the frame shows, oldest first, without the messages among their sources; of one that is
+    damaged what is left of it, which has no text."""
     live: tuple[Live, ...]
     tokens: tuple[int, ...]
     end: int
@@ -42,10 +43,10 @@ def scene_of(store: Store, binding: Binding, sizes: Sequence[int]) -> Scene:
     *sizes*: tokens of each row.
     """
     uids = list(dict.fromkeys(bound.frame for bound in binding.bound if bound.frame))
-    frames = {node.uid: node for node in store.nodes(uids)}
+    frames = {node.uid: node for node in store.nodes(uids, damaged=True)}
     frame = max(frames.values(), key=lambda node: (node.last_seq, node.time), default=None)
     uids = [source.node or "" for source in frame.sources] if frame else []
-    top = tuple(store.nodes(uids, brief=True))
+    top = tuple(store.nodes(uids, brief=True, damaged=True))
     shown = [bound.frame == frame.uid if frame else True for bound in binding.bound]
     at = shown.index(True) if True in shown else 0
     last = {each.messages: n for n, each in enumerate(binding.bound) if each.messages}

@@ -136,7 +136,10 @@ class Sources:
         levels = self._request.settings.target_token_levels
         at = 0
         while at < len(items) and (entry := items[at].entry):
-            found = self._store.nodes(list(self._store.over([entry.id]).values()))
+            over = list(self._store.over([entry.id]).values())
+            found = self._store.nodes(
+                over, damaged=True
+            )  # its sources tell which leaf is to be made again
             group = list(items[at : at + len(found[0].sources)]) if found else []
             if not group or source_key(group, levels) != found[0].source_key:
                 break

@@ -98,7 +98,7 @@ def _remember(store: Store, session: str, uid: str) -> None:
 def _newest(store: Store, line: int, session: str) -> Node | None:
     """The newest state that holds: nothing that it was made of was withdrawn or changed since."""
     kept = store.recall(session, _NEWEST)
-    nodes = store.nodes([kept]) if isinstance(kept, str) else []
+    nodes = store.nodes([kept], damaged=True) if isinstance(kept, str) else []
     if not nodes:
         nodes = standing_states(store, line)[-1:]
     while nodes:
@@ -108,10 +108,10 @@ def _newest(store: Store, line: int, session: str) -> Node | None:
         holds = len(placed) == len(own) and not any(
             entry.withdrawn or entry.version != own[entry.id] for entry in placed
         )
-        if state.kind == STATE and holds:
+        if state.kind == STATE and holds and state.texts:
             return state
         below = [source.node for source in state.sources if source.node]
-        nodes = store.nodes(below) if state.kind == STATE and len(below) == 1 else []
+        nodes = store.nodes(below, damaged=True) if state.kind == STATE and len(below) == 1 else []
     return None
 
 

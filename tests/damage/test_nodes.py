@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 
 import pytest
 from damagekit import doctor
+from lcm import LCMEngine
+from lcm.console.cli import main
+from lcm.console.verify import verify
 from lcm.storage import open_store
 from lcm.storage.errors import StoreDamaged
 
@@ -96,3 +100,171 @@ def test_what_is_left_is_what_the_node_said_of_itself(filled, kind):
     for name in ("line", "source_key", "sources", "depth", "first_seq", "last_seq", "first_turn",
                  "last_turn", "messages", "lifted"):  # fmt: skip
         assert getattr(left, name) == getattr(before, name), name
+
+
+def rows_of(turns, first=1):
+    return [
+        row
+        for n in range(first, first + turns)
+        for row in (
+            {"role": "user", "content": f"question {n} about harbour{n} " + f"why{n} " * 90},
+            {"role": "assistant", "content": f"answer {n} " + f"because{n} " * 90},
+        )
+    ]
+
+
+class Told:
+    """An engine whose summaries a program writes, and the list that its host shows after two compactions."""
+
+    def __init__(self, path):
+        self.path, self.calls = path, 0
+        engine = self.engine()
+        rows = list(engine.compress(rows_of(24), force=True, current_tokens=30_000))
+        rows += rows_of(8, 25)
+        self.rows = list(engine.compress(rows, force=True, current_tokens=30_000))
+        engine.ingest(self.rows)
+        engine.close()
+
+    def summary(self, _request):
+        self.calls += 1
+        return f"They went through the harbours {self.calls}. Decided: the port is 8123. " * 4
+
+    def engine(self):
+        settings = {"condense_fanin": 2, "leaf_tokens": 700, "state_updates": "off"}
+        engine = LCMEngine(
+            16_000, db_path=str(self.path), settings=settings, summarizer=self.summary
+        )
+        engine.on_session_start("s")
+        return engine
+
+    def node(self, which):
+        """Number of a node: the newest frame, one that it shows, or one below those."""
+        with contextlib.closing(sqlite3.connect(self.path)) as sql:
+            (frame,) = sql.execute("SELECT max(id) FROM nodes WHERE kind = 'frame'").fetchone()
+            shown = [n for (n,) in sql.execute("SELECT source FROM edges WHERE node = ?", [frame])]
+            (deep,) = sql.execute("SELECT min(id) FROM nodes").fetchone()
+            assert len(shown) > 1
+            assert deep not in shown
+        return {"frame": frame, "first": shown[0], "last": shown[-1], "deep": deep}[which]
+
+    def damage(self, *whichs):
+        for number in map(self.node, whichs):
+            with contextlib.closing(sqlite3.connect(self.path)) as sql, sql:
+                sql.execute("UPDATE nodes SET data = substr(data, 1, 60) WHERE id = ?", [number])
+
+    def stored(self):
+        store = open_store(self.path, create=False)
+        with contextlib.closing(store):
+            line = store.session("s").line
+            entries = [e for e in store.entries(line) if not e.withdrawn]
+            return [json.loads(m.body) for m in store.read([(e.id, 0) for e in entries])]
+
+    def faults(self):
+        store = open_store(self.path, create=False)
+        with contextlib.closing(store):
+            return {(fault.kind, fault.uid) for fault in verify(store).failures}
+
+
+WHICH = [
+    ("frame",),
+    ("first",),
+    ("last",),
+    ("deep",),
+    ("frame", "last"),
+    ("frame", "first", "last", "deep"),
+]
+
+
+@pytest.mark.parametrize("which", WHICH, ids="+".join)
+def test_a_conversation_goes_on_over_damaged_summaries(tmp_path, which):
+    """What is said goes on being stored, once; the list goes on being compacted, and what it showed is made again."""
+    told = Told(tmp_path / "lcm.db")
+    assert told.faults() == set()
+    told.damage(*which)
+    hit = told.faults()
+    assert len(hit) == len(which)
+    engine = told.engine()
+    rows = [*told.rows, *rows_of(12, 33)]
+    report = engine.ingest(rows)
+    assert (report.new, report.withdrawn) == (24, 0)
+    done = engine.compress(rows, force=True, current_tokens=40_000)
+    assert engine.count_tokens(done) < engine.count_tokens(rows) / 2
+    assert engine.get_status()["problems"] == []
+    text = done[0]["content"]
+    assert text.startswith("Earlier conversation")
+    assert "damaged" not in text
+    again = engine.ingest(done)
+    assert (again.new, again.withdrawn) == (0, 0)
+    done = engine.compress([*done, *rows_of(8, 45)], force=True, current_tokens=40_000)
+    assert engine.ingest(done).new == 0
+    engine.close()
+    assert told.stored() == rows_of(52)
+    assert told.faults() <= hit
+
+
+@pytest.mark.parametrize("which", WHICH, ids="+".join)
+def test_the_whole_list_is_compacted_over_damaged_summaries(tmp_path, which):
+    """A host that shows all again: leaves that are whole stay what they are, those that are not are made again."""
+    told = Told(tmp_path / "lcm.db")
+    told.damage(*which)
+    engine, rows = told.engine(), rows_of(44)
+    assert engine.ingest(rows).new == 24
+    done = engine.compress(rows, force=True, current_tokens=40_000)
+    assert engine.count_tokens(done) < engine.count_tokens(rows) / 2
+    assert engine.ingest(done).new == 0
+    engine.close()
+    assert told.stored() == rows
+
+
+def steps(count, first=1):
+    """One turn of many calls: its message is lifted out of what is compacted."""
+    for n in range(first, first + count):
+        call = {"id": f"c{n}", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        yield {"role": "assistant", "content": "", "tool_calls": [call]}
+        yield {
+            "role": "tool",
+            "tool_call_id": f"c{n}",
+            "content": f"room {n}: " + f"thing{n} " * 200,
+        }
+
+
+def test_the_message_that_was_lifted_out_of_a_damaged_frame(tmp_path):
+    """What is left of a frame tells which user message stands behind it, and that one is not stored again."""
+    told = Told(tmp_path / "lcm.db")
+    engine = told.engine()
+    rows = [*told.rows, {"role": "user", "content": "Look into all rooms."}, *steps(30)]
+    done = engine.compress(rows, force=True, current_tokens=40_000)
+    engine.close()
+    assert any(row["content"] == "Look into all rooms." for row in done)
+    store = open_store(told.path, create=False)
+    with contextlib.closing(store):
+        uid = store.passes()[-1].frame
+        (before,) = store.nodes([uid])
+        assert before.lifted
+        told.damage("frame")
+        (left,) = store.nodes([uid], damaged=True)
+        assert (left.lifted, left.last_seq) == (before.lifted, before.last_seq)
+    engine = told.engine()
+    more = [*done, *steps(10, 31)]
+    report = engine.ingest(more)
+    assert (report.new, report.withdrawn) == (20, 0)
+    again = engine.compress(more, force=True, current_tokens=40_000)
+    assert engine.ingest(again).new == 0
+    assert sum(row["content"] == "Look into all rooms." for row in again) == 1
+    engine.close()
+    assert told.stored() == [*rows_of(32), rows[len(told.rows)], *steps(40)]
+
+
+@pytest.mark.parametrize("which", [("frame",), ("first",)], ids="+".join)
+def test_people_are_told_of_a_damaged_summary(tmp_path, capsys, which):
+    """The status gives what can be read and says that something cannot; no verb ends in an error of Python's own."""
+    told = Told(tmp_path / "lcm.db")
+    told.damage(*which)
+    for words in ("status", "tree", "why", "sessions", "show --turn 3", "search port", "verify"):
+        code = main([*words.split(), "--db", str(told.path)])
+        out = capsys.readouterr()
+        assert "Error" not in out.out + out.err, words
+        if words in ("tree", "status"):
+            assert code == 1
+            assert "damaged" in out.out + out.err
+    assert doctor(capsys, told.path)[1].keys() == {"summaries"}
