@@ -35,7 +35,8 @@ def _merged(pairs: Sequence[Pair]) -> list[Pair]:
         of_both = [pair for pair in pairs if (pair.group, pair.window) == (group, window)]
         ours = reduce(add, (pair.ours for pair in of_both))
         theirs = reduce(add, (pair.theirs for pair in of_both))
-        merged.append(Pair(group, f"{len(of_both)} conversations", window, ours, theirs))
+        count = f"{len(of_both)} conversation{'s' * (len(of_both) > 1)}"
+        merged.append(Pair(group, count, window, ours, theirs))
     return merged
 
 
