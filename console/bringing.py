@@ -30,8 +30,8 @@ from ..dag.messages import (
 from ..storage.canon import digest, encode, pack_text
 from ..storage.protocol import Store
 from ..storage.records import Draft, Session
+from .transfer import ORIGIN
 from .verb import Progress
-from .writing import ORIGIN
 
 if TYPE_CHECKING:
     from ..storage.peers import Conversation, Peer, PeerRow

@@ -15,8 +15,8 @@ from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
 from ..tools.answers import ToolError
 from ..tools.describe import stamp
-from .show import words
-from .writing import numbers_of, read_whole
+from .reading import numbers_of, read_whole
+from .wording import words
 
 __all__ = ["MOST", "batches", "messages", "node", "nodes", "versions"]
 

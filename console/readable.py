@@ -18,8 +18,9 @@ from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Session
 from ..storage.text import content_text
 from ..tools.describe import stamp
+from .reading import read_whole
 from .screen import clean, many
-from .writing import Manner, batches, read_whole
+from .writing import Manner, batches
 
 __all__ = ["markdown"]
 

@@ -28,7 +28,6 @@ from . import transfer
 from .scan import Bad, Group, Scan, each_record
 from .target import Target, target_of
 from .verb import Progress
-from .writing import ORIGIN
 
 __all__ = ["Restored", "restore"]
 
@@ -140,7 +139,7 @@ class _Run:
                 self.store.archive().restore_session(replace(now, parent=parent), base)
                 self.done.sessions += 1
             if was.name in group.origins:
-                self.store.remember(now.name, ORIGIN, group.origins[was.name])
+                self.store.remember(now.name, transfer.ORIGIN, group.origins[was.name])
         return names
 
     # messages

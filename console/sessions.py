@@ -12,8 +12,8 @@ from ..storage.records import Session
 from ..tools.describe import stamp
 from .screen import clean, many
 from .status import no_session
+from .transfer import ORIGIN
 from .verb import Answer, Call, WrongCall
-from .writing import ORIGIN
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..dag.settings import Settings
 from ..dag.states import state_at
-from ..storage.canon import decode, dumper
+from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Node, Session
 from ..tools.answers import ToolError
@@ -21,13 +20,12 @@ from .present import present
 from .screen import clean, many
 from .status import no_session, turns_of
 from .verb import Answer, Call, WrongCall, number_to
+from .wording import words
 
-__all__ = ["add", "check", "gather", "run", "view", "words"]
+__all__ = ["add", "check", "gather", "run", "view"]
 
 _MOST_TURNS: Final = 10_000_000
 _MOST_NAMES: Final = 12
-_BESIDE: Final = ("tool_calls", "tool_call_id")
-_as_json: Final = dumper(json.JSONEncoder(ensure_ascii=False))
 
 
 def gather(store: Store, session: Session, uid: str) -> dict[str, Any]:
@@ -152,18 +150,6 @@ def _of_summary(data: Mapping[str, Any]) -> list[str]:
     said.append(data["levels"][size])
     said += [f"ask about: {'; '.join(data['hints'])}"] if data["hints"] else []
     return ["\n".join(said) + "\n"]
-
-
-def words(row: Mapping[str, Any]) -> str:
-    """The content as it is where it is a text, and what else the message holds as JSON."""
-    content = row.get("content")
-    rest = {key: row[key] for key in _BESIDE if row.get(key)}
-    if not isinstance(content, str):
-        rest = {"content": content, **rest}
-        content = ""
-    if not rest:
-        return content
-    return "\n".join(filter(None, [content, _as_json(rest)]))
 
 
 def run(call: Call) -> Answer:

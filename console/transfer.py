@@ -24,6 +24,7 @@ from ..storage.records import Node, Pass, Session, Source
 
 __all__ = [
     "FORMAT",
+    "ORIGIN",
     "VERSION",
     "as_line",
     "body_of",
@@ -47,6 +48,9 @@ __all__ = [
 FORMAT: Final = "lcm-export"
 VERSION: Final = 1
 """Of the form; a reader takes this one and those before it."""
+
+ORIGIN: Final = "origin"
+"""Under this name a session remembers which program it was imported from."""
 
 _YEAR_10000: Final = 253_402_300_800
 #: Numbers of a database end at twice this; two may be added.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -44,7 +43,7 @@ def _written(call: Call, session: Session, out: str) -> Answer:
     ):
         file.writelines(standalone(store, session, progress))
     if call.options.get("open"):
-        webbrowser.open(path.as_uri())
+        _open(path.as_uri())
     count = store.totals(session.line).messages
     data = {"view": str(path), "session": session.name, "messages": count}
     text = (
@@ -73,10 +72,16 @@ def _served(call: Call) -> Answer:
                 f"view: {url}\nOnly this machine, and only with that address. Ctrl-C ends it.\n"
             )
         if call.options.get("open"):
-            webbrowser.open(url)
+            _open(url)
         with contextlib.suppress(KeyboardInterrupt):
             server.serve_forever(poll_interval=0.2)
     return Answer({"view": "stopped"}, text="view: stopped\n", to_stderr=True, prose=True)
+
+
+def _open(url: str) -> None:
+    import webbrowser
+
+    webbrowser.open(url)
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -10,10 +10,10 @@ from ..storage.protocol import Store
 from ..storage.records import Entry, Node, Pass, Session
 from ..tools.describe import stamp
 from .present import Present, present
+from .reading import read_whole
 from .screen import flat, many
 from .status import no_session
 from .verb import Answer, Call
-from .writing import read_whole
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

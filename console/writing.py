@@ -22,22 +22,16 @@ from ..storage.forget import given
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
 from . import transfer
-from .report import BROKEN
+from .reading import numbers_of, read_whole
 from .verb import Progress
 
 __all__ = [
-    "ORIGIN",
     "Counted",
     "Manner",
     "batches",
     "by_line",
-    "numbers_of",
-    "read_whole",
     "records",
 ]
-
-ORIGIN: Final = "origin"
-"""Under this name a session remembers which program it was imported from."""
 
 _ALL_KINDS: Final = ("leaf", "condensed", "frame", "state")
 #: Bodies read at a time, in tokens of their messages, and in number.
@@ -151,7 +145,7 @@ def _line(work: _Work, line: int, kept: set[int] | None) -> Iterator[dict[str, A
 
 
 def _session(work: _Work, session: Session) -> dict[str, Any]:
-    origin = None if work.manner.redact else work.store.recall(session.name, ORIGIN)
+    origin = None if work.manner.redact else work.store.recall(session.name, transfer.ORIGIN)
     name = work.manner.cleaner.name
     session = replace(session, name=name(session.name), parent=name(session.parent))
     return transfer.session_record(session, origin)
@@ -223,37 +217,6 @@ def _versions(work: _Work, entries: Sequence[Entry]) -> dict[int, list[Message]]
             found.setdefault(number, []).append(message)
     work.manner.counted.damaged += [entry.uid for entry in entries if entry.id in broken]
     return {number: messages for number, messages in found.items() if number not in broken}
-
-
-def numbers_of(store: Store, entry: Entry) -> range:
-    """Its versions; of those that it says it has and that are not there the first is enough."""
-    there = len(store.editions(entry.id)) if entry.version > 1 else 1
-    return range(1, min(entry.version, there + 1) + 1)
-
-
-def read_whole(store: Store, wanted: Sequence[tuple[int, int]]) -> list[Message | None]:
-    """Messages as (number, version), whole; None for each that is not what was stored."""
-    try:
-        found: list[Message | None] = list(store.read(wanted))
-    except BROKEN:
-        found = [_one(store, pair) for pair in wanted]
-    if all([each and digest(each.body) == each.digest for each in found]):  # noqa: C419 - a third faster
-        return found
-    marks = [each and digest(each.body) for each in found]
-    stones = {stone.name: stone.digest for stone in store.eraser().stones("message")}
-    return [
-        each
-        if each and mark in (each.digest, stones.get(f"{each.id}@{each.version}"))
-        else None  # neither what was stored nor what was left of it on request
-        for each, mark in zip(found, marks, strict=True)
-    ]
-
-
-def _one(store: Store, pair: tuple[int, int]) -> Message | None:
-    try:
-        return store.read([pair])[0]
-    except BROKEN:
-        return None
 
 
 def _place(entry: Entry, session: str) -> dict[str, Any]:

@@ -14,7 +14,10 @@ from typing import NamedTuple, Protocol
 
 from .records import Draft, Session
 
-__all__ = ["RETURNED", "Archive", "Beside", "LineTotals", "Placed"]
+__all__ = ["RETURNED", "Archive", "Beside", "Kept", "LineTotals", "Placed"]
+
+Kept = tuple[int, float, str, bytes, bytes]
+"""Of a message its number, when it was first stored, its tools, its digest and its body."""
 
 RETURNED = 2
 """How stores keep that a message was withdrawn and came back; 1: it is withdrawn; 0: neither."""
@@ -73,6 +76,12 @@ class Archive(Protocol):
 
     def aliases(self, messages: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
         """The other names of those of these messages (None: of all) that have any, in alphabetical order."""
+
+    def single(self, messages: Sequence[int]) -> list[Kept]:
+        """Those of these messages that have one version and are kept in one piece, in any order.
+
+        Nine of ten are; what these tuples leave out is what it takes to read the others.
+        """
 
     def beside(self, nodes: Sequence[str]) -> Beside:
         """What counts besides when these nodes are ranked by the words that they hold.

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from . import fts, payloads
-from .archive import RETURNED, Placed
+from .archive import RETURNED, Kept, Placed
 from .canon import decode, encode
 from .errors import StoreDamaged
 from .records import Draft, Entry, Message
@@ -37,6 +37,7 @@ __all__ = [
     "read",
     "resolve",
     "revise",
+    "single",
     "stow",
     "touch",
     "withdrawn",
@@ -213,10 +214,30 @@ def placed(sql: sqlite3.Connection, line: int, messages: Sequence[int]) -> list[
 def lines_of(sql: sqlite3.Connection, messages: Sequence[int]) -> dict[int, int]:
     """For each message the oldest line that it stands on."""
     found: dict[int, int] = {}
-    for part in _parts(messages):
-        query = f"SELECT message, min(line) FROM entries WHERE message IN ({_marks(part)}) GROUP BY message"
-        found.update(sql.execute(query, part).fetchall())
+    for which, values in _among(messages):
+        query = f"SELECT message, min(line) FROM entries WHERE message {which} GROUP BY message"
+        found.update(sql.execute(query, values))
     return found
+
+
+def single(sql: sqlite3.Connection, messages: Sequence[int]) -> list[Kept]:
+    """Those of these messages that have one version and are kept in one piece."""
+    query = "SELECT id, time, tool, digest, body FROM messages WHERE id {} AND version = 1 AND refs IS NULL"
+    query += " AND typeof(tool) = 'text'"
+    found: list[Kept] = []
+    for which, values in _among(messages):
+        found += sql.execute(query.format(which), values)
+    return found
+
+
+def _among(numbers: Sequence[int]) -> Iterator[tuple[str, Sequence[int]]]:
+    """Conditions that these numbers fulfil, and their values; neighbours are found as such, in half of the time."""
+    first = numbers[0] if numbers else 0
+    if numbers and list(numbers) == list(range(first, first + len(numbers))):
+        yield "BETWEEN ? AND ?", [first, numbers[-1]]
+        return
+    for part in _parts(numbers):
+        yield f"IN ({_marks(part)})", part
 
 
 def _parts(values: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .archive import Beside, LineTotals, Placed
+from .archive import Beside, Kept, LineTotals, Placed
 from .records import Draft, Session
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ class MemoryArchive:
     def aliases(self, messages: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
         names = self._store.names()
         return names if messages is None else {n: names[n] for n in set(messages) if n in names}
+
+    def single(self, messages: Sequence[int]) -> list[Kept]:
+        there = self._store.numbers().intersection(messages)
+        found = self._store.read([(number, 0) for number in there])
+        return [(m.id, m.time, m.tool, m.digest, m.body) for m in found if m.versions == 1]
 
     def beside(self, nodes: Sequence[str]) -> Beside:
         return Beside()  # it ranks each text for itself

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 
 from . import fts, fts_beside, log_tables, session_tables
-from .archive import Beside, LineTotals, Placed
+from .archive import Beside, Kept, LineTotals, Placed
 from .connection import Connection
 from .reading import snapshot
 from .records import Draft, Session
@@ -59,6 +59,10 @@ class SqliteArchive:
                 if wanted is None or message in wanted:
                     found.setdefault(message, []).append(unpack_uid(uid))
         return {message: tuple(sorted(uids)) for message, uids in found.items()}
+
+    def single(self, messages: Sequence[int]) -> list[Kept]:
+        with self._connection.reading() as sql:
+            return log_tables.single(sql, messages)
 
     def beside(self, nodes: Sequence[str]) -> Beside:
         with self._connection.reading() as sql, fts.working(sql, _BESIDE_SECONDS):

@@ -109,6 +109,19 @@ def test_other_names_are_told(store):
     assert {**found, third.id: ("other",)} == store.archive().aliases()
 
 
+def test_single_messages_are_read_at_once(store):
+    """Number, time, tools, digest and body of those that have one version; of an unknown number nothing."""
+    line = store.open_session("s").line
+    drafts = [draft(n) for n in (1, 2, 3, 4)]
+    ids = [entry.id for entry in store.append(line, [(each, 1) for each in drafts])]
+    store.revise(line, ids[1], draft(9, "changed"))
+    rows = [(n, d.time, d.tool, d.digest, d.body) for n, d in zip(ids, drafts, strict=True)]
+    del rows[1]
+    assert rows == sorted(store.archive().single(ids))
+    assert rows[1:] == sorted(store.archive().single([ids[3], 10**6, ids[2]]))
+    assert [] == store.archive().single([])
+
+
 def test_the_overview_counts_each_line(store):
     """Messages, withdrawn ones, turns and times; a line without a message has no totals."""
     line = store.open_session("s").line

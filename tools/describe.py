@@ -52,11 +52,17 @@ def _date(day: int) -> str:
     return clock.strftime("%Y-%m-%d", clock.gmtime(day * 86_400))
 
 
+@lru_cache(maxsize=1000)
+def _moment(time: int) -> str:
+    """The same of a second: what is stored at once is of one."""
+    day, second = divmod(time, 86_400)
+    return f"{_date(day)}T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z"
+
+
 def stamp(time: float) -> str:
     """A time as ISO text in UTC, to the second; one that no calendar has as the number that it is."""
     try:
-        day, second = divmod(floor(time), 86_400)
-        return f"{_date(day)}T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z"
+        return _moment(floor(time))
     except (OverflowError, ValueError, OSError, TypeError):
         return str(time)
 

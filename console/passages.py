@@ -1,0 +1,67 @@
+"""Messages as a file has them: the JSON of what :mod:`.pieces` says of each.
+
+Nearly every message has one version and is kept in one piece. So of those a file's JSON is put together text by
+text, as they come from the store; all others, and what is damaged, go the long way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from json.encoder import encode_basestring_ascii as said
+from typing import Any, Final
+
+from ..storage.canon import digests, dumper, each_of
+from ..storage.protocol import Store
+from ..storage.records import Entry
+from ..tools.describe import stamp
+from .finding import Words
+from .pieces import batches, versions
+from .report import BROKEN
+from .wording import words
+
+__all__ = ["passages"]
+
+_as_json: Final = dumper(json.JSONEncoder(separators=(",", ":")))
+
+
+def passages(
+    store: Store, entries: list[Entry], names: Mapping[int, Sequence[str]], met: Words
+) -> Iterator[tuple[int, str]]:
+    """For each part of *entries* how many they are, and their JSON; *names*: other names of messages, of all."""
+    for part in batches(entries):
+        found = _singles(store, part, names, met)
+        others = [entry for entry in part if entry.id not in found]
+        for entry, told in zip(others, versions(store, others, names, met.of), strict=True):
+            found[entry.id] = _as_json(told)
+        yield len(part), f"[{','.join([found[entry.id] for entry in part])}]"
+
+
+def _singles(
+    store: Store, part: Sequence[Entry], names: Mapping[int, Sequence[str]], met: Words
+) -> dict[int, str]:
+    """The JSON of those that have one version, are kept in one piece, and are what was stored."""
+    uids = {entry.id: entry.uid for entry in part if entry.version == 1}
+    try:
+        kept = store.archive().single(list(uids))
+    except BROKEN:
+        return {}
+    marks = digests([body for *_, body in kept])
+    kept = [each for each, mark in zip(kept, marks, strict=True) if each[3] == mark]
+    found = {}
+    for each, row in zip(kept, each_of([body for *_, body in kept]), strict=True):
+        number, time, tool, _, _ = each
+        shown, more = _shown(row, met)
+        other = _as_json(list(names[number])) if number in names else "[]"
+        found[number] = (
+            f'{{"uid":{said(uids[number])},"names":{other},"time":{said(stamp(time))},"tool":{said(tool)},'
+            f'"versions":[{said(shown)}]{more}}}'
+        )
+    return found
+
+
+def _shown(row: Mapping[str, Any], met: Words) -> tuple[str, str]:
+    """What is shown of a message, and the JSON of what else is told of it."""
+    shown = words(row)
+    more = met.of([row], [shown])
+    return shown, f',"found":{_as_json(more["found"])}' if more else ""
