@@ -13,7 +13,7 @@ from typing import Final
 
 from ..dag.renderer import block, filler_row, render, summary_row
 from ..dag.shown import Shown, shown_on
-from ..dag.taken import untaken
+from ..dag.taken import taken
 from ..dag.tokens import count_message, count_text
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node, Pass, Session
@@ -149,12 +149,7 @@ def passes_of(store: Store, session: Session) -> list[Pass]:
         family = [each for each in sessions.values() if each.line == line]
         until |= {each.name: began for each in family}
         began = min((each.created for each in family), default=began)
-    aside = untaken(store, until)
-    return [
-        done
-        for done in store.passes(list(until))
-        if done.time <= until[done.session] and (done.session, done.time) not in aside
-    ]
+    return [done for done in taken(store, list(until)) if done.time <= until[done.session]]
 
 
 def _stands(store: Store, line: int, frame: Node) -> bool:

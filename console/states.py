@@ -16,6 +16,7 @@ from typing import Any
 from ..dag.erase import Cleaner
 from ..dag.redact import Redact
 from ..dag.states import standing_states
+from ..dag.taken import taken
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node, Pass, Session
 
@@ -44,7 +45,7 @@ def state(store: Store, session: Session, redact: Redact | None) -> dict[str, An
         "states": [_node(node, say) for node in states],
         "compactions": [
             _compaction(store, replace(done, session=name(done.session)))
-            for done in store.passes(names)
+            for done in taken(store, names)
         ],
     }
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 from ..dag.erase import Cleaner
 from ..dag.nodes import asked_for, marks_of, uid_of
 from ..dag.redact import Redact
+from ..dag.taken import taken
 from ..storage.canon import decode, digest, encode
 from ..storage.forget import given
 from ..storage.protocol import Store
@@ -139,7 +140,7 @@ def _line(work: _Work, line: int, kept: set[int] | None) -> Iterator[dict[str, A
     if work.manner.redact is not None:
         return
     yield from _nodes(work, line, whole=kept is None)
-    for done in store.passes([each.name for each in sessions]):
+    for done in taken(store, [each.name for each in sessions]):
         if not done.frame or done.frame in work.nodes:
             yield transfer.pass_record(done)
 

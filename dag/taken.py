@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from ..storage.protocol import Store
 from ..storage.records import Pass, Session
 
-__all__ = ["compactions", "descent", "note", "refuse", "see", "untaken"]
+__all__ = ["compactions", "descent", "note", "refuse", "see", "taken"]
 
 _KEPT: Final = "open"
 
@@ -96,15 +96,21 @@ def _read(kept: Any) -> _Given | None:
     return _Given(kept["time"], frame, tuple(map(str, stubs)), kept.get("awaited") is True)
 
 
-def untaken(store: Store, names: Iterable[str]) -> set[tuple[str, float]]:
-    """(session, time) of those compactions of these sessions that the host has not taken over."""
+def taken(store: Store, names: Sequence[str]) -> list[Pass]:
+    """The compactions of these sessions that the host has taken over, oldest first."""
+    aside = _aside(store, names)
+    return [done for done in store.passes(names) if (done.session, done.time) not in aside]
+
+
+def _aside(store: Store, names: Iterable[str]) -> set[tuple[str, float]]:
+    """(session, time) of those that it has not."""
     return {(name, each.time) for name in names for each in _open(store, name) if not each.awaited}
 
 
 def compactions(store: Store, session: Session) -> int:
     """How often the conversation was compacted, in the sessions that it was rotated from too."""
     names = [each.name for each in descent(store, session)]
-    return sum(map(store.passed, names)) - len(untaken(store, names))
+    return sum(map(store.passed, names)) - len(_aside(store, names))
 
 
 def descent(store: Store, session: Session) -> Iterator[Session]:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from lcm import LCMEngine
+from lcm.console.cli import main
 from lcm.console.present import present
 from lcm.storage import open_store
 
@@ -108,6 +109,25 @@ def test_one_that_came_too_late_does_not(make, tmp_path, rows):
     assert (0, 0, False) == counts(engine, tmp_path)[1:]
     engine.ingest(answered(out))  # it comes after all
     assert (1, 1, True) == counts(engine, tmp_path)[1:]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "state"])
+def test_an_export_has_those_that_were_taken_over(make, tmp_path, capsys, form):
+    """Where it is imported they are counted, and nothing there would tell them apart."""
+    engine, rows = make(), talk()
+    out = compact(engine, rows)
+    engine.ingest(answered(out))
+    engine.compress([*answered(out), *talk(100)[1:]], current_tokens=16_000)
+    engine.record_rejected_compaction()
+    engine.ingest(answered([*answered(out), *talk(100)[1:]]))
+    engine.close()
+    assert 0 == main(["export", "--db", str(tmp_path / "lcm.db"), "--format", form])
+    written = capsys.readouterr().out
+    if form == "jsonl":
+        kinds = [json.loads(line)["kind"] for line in written.splitlines()]
+        assert 1 == kinds.count("pass")
+    else:
+        assert 1 == len(json.loads(written)["sessions"][0]["compactions"])
 
 
 def test_the_same_twice_is_one(make, tmp_path):

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..dag.ahead_record import AheadRecord
 from ..dag.meter import spent_by, totals_of
-from ..dag.taken import untaken
+from ..dag.taken import taken
 from ..storage.protocol import Store
 from .describe import stamp
 from .desk import Desk
@@ -21,8 +21,7 @@ def status(desk: Desk) -> dict[str, Any]:
     everything = desk.store.totals()
     family = [each.name for each in desk.store.sessions([desk.session.line])]
     before = family[: family.index(desk.session.name)]
-    aside = untaken(desk.store, family)
-    passes = [done for done in desk.store.passes(family) if (done.session, done.time) not in aside]
+    passes = taken(desk.store, family)
     answer: dict[str, Any] = {
         "session": desk.session.name,
         "rotated_from": before,
