@@ -117,9 +117,11 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError:  # [ without ]
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
-        token, _, name = asked.path.lstrip("/").partition("/")
+        token, slash, name = asked.path.lstrip("/").partition("/")
         if not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self._refuse(HTTPStatus.NOT_FOUND)
+        elif not slash:  # what the page asks for stands below its address
+            self._send(HTTPStatus.FOUND, "text/plain", "", to=f"/{token}/")
         elif not name:
             self._send(HTTPStatus.OK, "text/html", explorer.page())
         elif name in explorer.ASKED:
@@ -141,14 +143,14 @@ class _Handler(BaseHTTPRequestHandler):
     def _refuse(self, status: HTTPStatus) -> None:
         self._send(status, "text/plain", status.phrase)
 
-    def _send(self, status: int, kind: str, text: str) -> None:
+    def _send(self, status: int, kind: str, text: str, *, to: str = "") -> None:
         body = text.encode("utf-8", "replace")
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         policy = f"{explorer.policy(chr(39) + 'self' + chr(39))}; frame-ancestors 'none'"
         self.send_header("Content-Security-Policy", policy)
-        for name, value in _HEADERS.items():
+        for name, value in {**_HEADERS, **({"Location": to} if to else {})}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)

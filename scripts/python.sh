@@ -1,12 +1,18 @@
 # Sets $python to a Python that Hermes and this plugin run on, with venv. Sourced.
 # PYTHON, if set, is the only one that is tried.
 python=''
-for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
-  if "$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then
-    python=$candidate
-    break
+try_python() {
+  if "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then
+    python=$1
   fi
-done
+}
+if [ -n "${PYTHON:-}" ]; then
+  try_python "$PYTHON"
+else
+  for candidate in python3 python3.13 python3.12 python3.11; do
+    [ -n "$python" ] || try_python "$candidate"
+  done
+fi
 if [ -z "$python" ]; then
   if [ -n "${PYTHON:-}" ] && ! command -v "$PYTHON" >/dev/null; then
     echo "$0: PYTHON=$PYTHON: there is no such program; name a Python 3.11, 3.12 or 3.13" >&2

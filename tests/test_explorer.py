@@ -272,6 +272,14 @@ def test_the_address_holds_the_right_to_read(serve, database):
     assert len(server.token) >= 32
 
 
+def test_an_address_without_its_last_slash_leads_to_the_page(serve, database):
+    """What the page asks for stands below its address, so it must not be served one level higher."""
+    server = serve(database)
+    status, headers, body = get(server, f"/{server.token}")
+    assert (302, f"/{server.token}/", b"") == (status, headers["Location"], body)
+    assert 200 == get(server, headers["Location"])[0]
+
+
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
 def test_nothing_but_reading_is_offered(serve, database, method):
     """No method but GET is known."""

@@ -286,6 +286,30 @@ def test_lcm_says_how_to_name_a_python(bare, tmp_path):
     assert "PYTHON=/path/to/the/python scripts/lcm" in done.stderr
 
 
+def test_a_clone_in_a_folder_with_a_blank(tmp_path):
+    """lcm finds the environments of its own clone, and the Python of a `hermes` there; PYTHON may have a blank, too."""
+    clone = tmp_path / "my clones" / "lcm"
+    shutil.copytree(SCRIPTS, clone / "scripts")
+    place = clone / ".venvs" / "quickstart" / "bin"
+    place.mkdir(parents=True)
+    python = place / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    (clone / "scripts" / "run.py").write_text("import sys\nprint('ran', *sys.argv[1:])\n")
+    usual = "/usr/bin:/bin"
+    done = run(clone / "scripts" / "lcm", "status", env={"PATH": usual})
+    assert "ran console.cli status\n" == done.stdout, done.stderr
+    done = run(clone / "scripts" / "quickstart", env={"PATH": usual, "PYTHON": str(python)})
+    assert "ran demo.quickstart\n" == done.stdout, done.stderr
+    python.rename(place / "python of hermes")
+    (tmp_path / "tools").mkdir()
+    hermes = tmp_path / "tools" / "hermes"
+    hermes.write_text(f"#!/bin/sh\n'''exec' \"{place}/python of hermes\" \"$0\" \"$@\"\n' '''\n")
+    hermes.chmod(0o755)
+    done = run(clone / "scripts" / "lcm", "status", env={"PATH": f"{tmp_path / 'tools'}:{usual}"})
+    assert "ran console.cli status\n" == done.stdout, done.stderr
+
+
 def test_the_seconds_are_never_cut():
     """In 80 columns and in 20 a line fits, and what moves is at its end."""
     label = "Hermes, in .venvs/quickstart"
