@@ -6,7 +6,7 @@ but single blanks and letters of one column is broken without asking how wide a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -18,9 +18,6 @@ __all__ = ["Branch", "Branches", "Label"]
 
 Label = Sequence[tuple[str, str]]
 """Parts of a row, each with its style."""
-
-Paint = Callable[[str, str], str]
-"""A text in a style."""
 
 #: In front of a row: another follows on its level, it is the last one; below it: the same.
 _LINES: Final = ("├── ", "└── ", "│   ", "    ")
@@ -46,12 +43,8 @@ class Branches:
 
     top: Branch
 
-    def drawn(self, console: Console) -> str:
-        """All of it, each row broken where the console ends."""
-        return "".join(self.pieces(console))
-
     def pieces(self, console: Console) -> Iterator[str]:
-        """The same in pieces of whole lines, for a reader that need not wait for the last."""
+        """In pieces of whole lines, each row broken where the console ends; nobody need wait for the last."""
         rows = _Pen(console).rows(self.top)
         while piece := list(islice(rows, _AT_ONCE)):
             yield "\n".join([*piece, ""])

@@ -115,7 +115,7 @@ def _message(
     }
 
 
-def batches(entries: list[Entry], size: int = MOST) -> Iterator[list[Entry]]:
+def batches(entries: list[Entry]) -> Iterator[list[Entry]]:
     """*entries* in parts."""
-    for start in range(0, len(entries), size):
-        yield entries[start : start + size]
+    for start in range(0, len(entries), MOST):
+        yield entries[start : start + MOST]

@@ -118,12 +118,16 @@ except BaseException as error:
 
 def _loads(host: Hosting, folder: Path) -> Iterator[Check]:
     """Whether its code can be loaded by the Python that runs Hermes, and its engine copied for each agent."""
-    answer = asked(host.python or sys.executable, _LOAD, str(folder))
+    python = host.python or sys.executable
+    answer = asked(python, _LOAD, str(folder))
     if answer == "whole":
         yield good("load", "it loads, and its engine can be copied for each agent")
     elif answer:
         said = f"It cannot be loaded: {answer}. Hosts then use their own compressor, and hardly say so."
         yield wrong("load", said, f"Install it again: scripts/quickstart --into {host.home}.")
+    else:
+        said = f"Whether it can be loaded is not known: {python} gave no answer in time, or ended."
+        yield note("load", said, "Run the doctor again, when this machine has less to do.")
 
 
 def _rivals(host: Hosting) -> Iterator[Check]:

@@ -172,15 +172,15 @@ class _Paper(io.StringIO):
         return self._encoding
 
 
-def page(*shown: Shown, width: int, encoding: str = "utf-8", colour: bool = False) -> str:
-    """Everything in *shown*, one below the other, as text. NO_COLOR is obeyed."""
-    return "".join(pieces(*shown, width=width, encoding=encoding, colour=colour))
+def page(*shown: Shown, width: int) -> str:
+    """Everything in *shown*, one below the other, as text."""
+    return "".join(pieces(*shown, width=width))
 
 
 def pieces(
     *shown: Shown, width: int, encoding: str = "utf-8", colour: bool = False
 ) -> Iterator[str]:
-    """The same piece by piece, as it is drawn."""
+    """The same piece by piece, as it is drawn. NO_COLOR is obeyed."""
     from rich.console import Console  # 60 ms that the host must not pay for
 
     paper = _Paper(encoding)

@@ -156,13 +156,13 @@ def _answer(message: Message) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def found_uid(messages: list[Message], fact: str = ODD_FACT) -> str:
-    """The uid of the first lcm_grep result, of the newest answer, that shows *fact*'s words."""
+def found_uid(messages: list[Message]) -> str:
+    """The uid of the first lcm_grep result, of the newest answer, that shows words of the odd fact."""
     for message in reversed(messages):
         if message.get("role") != "tool":
             continue
         results = _answer(message).get("results") or []
-        words = fact.split()[2:4]
+        words = ODD_FACT.split()[2:4]
         for result in results:
             plain = "".join(c for c in str(result["snippet"]) if c.isalnum() or c.isspace())
             if result["kind"] == "message" and all(word in plain for word in words):

@@ -243,9 +243,9 @@ def digests(parts: Iterable[bytes]) -> list[bytes]:
     return found
 
 
-def begun(parts: Sequence[bytes], after: blake2b = _NOTHING) -> blake2b:
+def begun(parts: Sequence[bytes]) -> blake2b:
     """The state of a :func:`digest` that begins with *parts*, for several that go on from there."""
-    made = after.copy()
+    made = _NOTHING.copy()
     made.update(_framed(parts))
     return made
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from .canon import decode, digest, encode, pack_text, unpack_text
 
-__all__ = ["LARGE", "filled", "join", "shrink", "split", "swell"]
+__all__ = ["LARGE", "filled", "shrink", "split", "swell"]
 
 #: Strings longer than this many characters leave their message.
 LARGE = 2048
@@ -40,15 +40,6 @@ def split(body: bytes) -> tuple[bytes, list[Reference], dict[str, bytes]]:
         references.append((path, name))
         _put(message, path, "")
     return (encode(message), references, payloads) if references else (body, [], {})
-
-
-def join(skeleton: bytes, references: Sequence[Reference], payloads: Mapping[str, bytes]) -> bytes:
-    """Return the body that :func:`split` was given.
-
-    Raises:
-        KeyError: a payload is missing.
-    """
-    return encode(filled(skeleton, references, payloads)) if references else skeleton
 
 
 def filled(skeleton: bytes, references: Sequence[Reference], payloads: Mapping[str, bytes]) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lcm.console.branches import Branch, Branches
-from lcm.console.screen import page
+from lcm.console.screen import pieces
 from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
@@ -63,8 +63,8 @@ def test_it_looks_as_rich_draws_it(tree, width, colour, encoding):
         patched.setenv("TERM", "xterm-256color")
         patched.delenv("NO_COLOR", raising=False)
         look = {"width": width, "encoding": encoding, "colour": colour}
-        drawn = page(Branches(ours(tree)), **look).split("\n")
-        wanted = page(of_rich(tree), **look).split("\n")
+        drawn = "".join(pieces(Branches(ours(tree)), **look)).split("\n")
+        wanted = "".join(pieces(of_rich(tree), **look)).split("\n")
     assert [*map(cells, drawn)] == [*map(cells, wanted)]
 
 
@@ -73,6 +73,7 @@ def test_very_many_rows_are_drawn_in_a_moment():
     rows = (Branch([(f"1234abcd user: {'word ' * 20}", "dim")]) for _ in range(20_000))
     console = Console(file=io.StringIO(), width=80, color_system=None)
     begun = clock.process_time()
-    said = Branches(Branch([("top", "")], [Branch([("below", "")], rows)])).drawn(console)
+    tree = Branches(Branch([("top", "")], [Branch([("below", "")], rows)]))
+    said = "".join(tree.pieces(console))
     assert clock.process_time() - begun < 2
     assert said.count("\n") == 2 + 2 * 20_000

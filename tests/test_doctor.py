@@ -185,6 +185,16 @@ def test_a_plugin_that_cannot_be_loaded_is_loaded_to_say_why(home, ask):
     assert sorted(folder.rglob("*")) == before
 
 
+def test_code_that_gives_no_answer_is_said_to_give_none(home, ask):
+    """The Python that loads it ends, or takes too long: that is no proof that it can be loaded, nor that it cannot."""
+    with (home / "plugins" / "lcm" / "__init__.py").open("a") as file:
+        file.write("\nimport os\nos._exit(3)\n")
+    code, data = ask()
+    told = by_name(data, "note")["load"]
+    assert (code, True) == (0, "is not known" in told["said"])
+    assert sys.executable in told["said"]
+
+
 def test_safe_mode_is_found_where_hermes_takes_it_from(home, ask, monkeypatch):
     """In the environment, and in the .env of the home; switched off it is no fault."""
     (home / ".env").write_text("# mine\nA=1\nexport HERMES_SAFE_MODE='1'\n")
