@@ -50,7 +50,7 @@ class Accounts:
             return
         _, uid, session = max(found, key=lambda each: each[0])
         frame = self._spans.known[uid]
-        before, summarised = self._before(line, frame.seqs[0])
+        before, summarised = self._before(line, frame)
         if summarised or not self._is_partition(line, uid, frame):
             self._explain(line, uid, session)
         if left_out := before - len(summarised):
@@ -65,14 +65,17 @@ class Accounts:
             yield page
             last = page[-1].seq - 1
 
-    def _before(self, line: int, seq: int) -> tuple[int, set[int]]:
-        """How many active messages stand before *seq*, and those of them that are under a node.
+    def _before(self, line: int, frame: proofs.Known) -> tuple[int, set[int]]:
+        """How many active messages stand before *frame*, and those of them that are under a node.
 
-        Without those that came back: another agent on the session may have compacted them.
+        Without those that came back: another agent on the session may have compacted them. And without the
+        person's message that is kept behind the frame, though only what follows it is under it: a branch of the
+        session may have compacted that.
         """
         count, summarised = 0, set[int]()
-        for page in self._pages(line, -_FAR, seq - 1):
-            active = [p.message for p in page if not (p.withdrawn or p.returned)]
+        for page in self._pages(line, -_FAR, frame.seqs[0] - 1):
+            there = [p.message for p in page if not (p.withdrawn or p.returned)]
+            active = [message for message in there if message not in frame.lifted]
             count += len(active)
             summarised |= self._store.over(active).keys()
         return count, summarised

@@ -144,7 +144,8 @@ def account(
     spared = held.union(frame.lifted, aside)
     lost = [message for message in line.active(begin, end + 1) if message not in spared]
     # What was not in this list when its first summary row was made may be under that of another agent.
-    before = [message for message in line.active(0, begin) if message not in line.returned]
+    known = spared.union(line.returned)
+    before = [message for message in line.active(0, begin) if message not in known]
     lost += sorted(covered(before), key=line.place.__getitem__)
     faults: list[tuple[int, str]] = [
         *((message, "is twice under the newest summary row") for message in twice),

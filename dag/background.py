@@ -177,17 +177,19 @@ class _Job:
         to_come = max(request.threshold_tokens - self._measured, 0)
         live = self._scene.live
         rows = [each.row for each in live]
-        place = cut_to_come(
+        cut = cut_to_come(
             rows, self._scene.tokens, budget, to_come, lambda at: speaks(self._store, live[at])
         )
+        place = cut.keep_from
         for end in self._reaches(place):
+            lifted = cut.lifted if cut.lifted is not None and cut.lifted < end else None
             scene = (
                 self._scene
-                if end == place
+                if end == place or lifted is not None
                 else beginning(self._store, self._task.line, self._scene, end)
             )
             sources = Sources(self._store, self._task.line, scene, request, self._clean)
-            groups = sources.plan(Cut(end), budget.leaf).groups
+            groups = sources.plan(Cut(end, lifted), budget.leaf).groups
             made = [*self.maker.there(groups), False].index(False)
             if made < len(groups) - _OPEN_LEAVES:
                 break

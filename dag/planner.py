@@ -80,16 +80,29 @@ def cut_to_come(
     budget: Budget,
     to_come: int,
     speaks: Callable[[int], bool],
-) -> int:
-    """Index of the first row that stays verbatim once *to_come* more tokens, in one turn or more, stand behind."""
-    spent, place = to_come, len(rows)
+) -> Cut:
+    """Where a list is cut once *to_come* more tokens, in one turn or more, stand behind.
+
+    If the agent is at work the first of them are steps of the newest turn.
+    """
+    crossing = crossed(partners(rows), len(rows))
+    starts = _newest_turns(crossing, speaks)
+    few = list(islice(starts, _TURNS_KEPT))
     wide = max(budget.tail, budget.turns_tail)
-    for kept, index in enumerate(_newest_turns(crossed(partners(rows), len(rows)), speaks), 2):
+    at_work = bool(few and _is_result(rows[-1]))
+    alone = wide if few and sum(tokens[few[-1] :]) + to_come <= wide else budget.tail
+    if at_work and sum(tokens[few[0] :]) + to_come > alone:
+        room = budget.tail - tokens[few[0]]
+        least = _least(rows, tokens, max(room // 3, SMALLEST_STUB))
+        steps = (i for i in _steps(rows, crossing, few[0]) if least[i] <= room - to_come)
+        return Cut(next(steps, len(rows)), few[0])
+    spent, place = to_come, len(rows)
+    for kept, index in enumerate(chain(few, starts), 1 if at_work else 2):
         spent += sum(tokens[index:place])
-        if spent > (wide if kept <= _TURNS_KEPT else budget.tail):
+        if spent > ((alone, wide, wide)[kept - 1] if kept <= _TURNS_KEPT else budget.tail):
             break
         place = index
-    return place
+    return Cut(place)
 
 
 def _newest_turns(crossing: Sequence[bool], speaks: Callable[[int], bool]) -> Iterator[int]:
@@ -123,11 +136,7 @@ def _inside(
 ) -> Cut:
     """A cut at a step of the newest turn."""
     spent = 0 if user is None else tokens[user]
-    steps = [
-        i
-        for i in range(0 if user is None else user + 1, len(rows))
-        if not is_system(rows[i]) and rows[i].get("role") == "assistant" and not crossing[i]
-    ]
+    steps = _steps(rows, crossing, user)
     for room in (
         budget.tail - spent,
         max(budget.tail, budget.turns_tail) - spent,
@@ -144,6 +153,15 @@ def _inside(
             rows, steps[-1], user, stubs | _stubs(rows, tokens, steps[-1], 0, SMALLEST_STUB)
         )
     return _cut(rows, len(rows), user, stubs)
+
+
+def _steps(rows: Sequence[Any], crossing: Sequence[bool], user: int | None) -> list[int]:
+    """Rows of the agent with which a step of the turn of *user* begins."""
+    return [
+        i
+        for i in range(0 if user is None else user + 1, len(rows))
+        if not is_system(rows[i]) and rows[i].get("role") == "assistant" and not crossing[i]
+    ]
 
 
 def _cut(rows: Sequence[Any], keep_from: int, user: int | None, stubs: Mapping[int, int]) -> Cut:

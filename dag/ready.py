@@ -52,47 +52,55 @@ class Ready:
         cut, plan = wanted.cut, wanted.plan
         if all(self.maker.there(plan.groups)):
             return replace(wanted, ready=True)
-        if cut.lifted is not None or plan.hole is not None or cut.stubs:
+        if (cut.lifted is None) != (plan.hole is None):
             return wanted
-        groups = self.sources.plan(Cut(len(self.scene.live)), budget.leaf).groups
+        groups = self.sources.plan(Cut(len(self.scene.live), cut.lifted), budget.leaf).groups
         made = [*self.maker.there(groups), False].index(False)
         return self._behind(wanted, budget, groups[:made]) or wanted
 
     def _behind(self, wanted: Choice, budget: Budget, made: Sequence[list[Item]]) -> Choice | None:
-        """The latest cut behind some of the leaves that are *made*, at a turn."""
+        """The latest cut behind some of the leaves that are *made*: at a turn, or at a step if the newest is cut."""
+        lifted, stubs = wanted.cut.lifted, wanted.cut.stubs
+        shown = [stubs.get(n, tokens) for n, tokens in enumerate(self.scene.tokens)]
         rows = [each.row for each in self.scene.live]
         pairs = partners(rows)
         crossing = crossed(pairs, len(rows))
         for count in range(len(made), 0, -1):
             place = self.sources.behind(made[count - 1])
-            if sum(self.scene.tokens[place:]) < budget.tail // _ENOUGH:
+            kept = sum(shown[place:])
+            if kept < budget.tail // _ENOUGH:
                 continue
-            if not self._fits(place, budget):
+            if lifted is not None:
+                kept += shown[lifted]
+            if (lifted is not None and place <= lifted) or not self._fits(place, kept, budget):
                 return None
-            if (
-                place < len(rows)
-                and not crossing[place]
-                and speaks(self.store, self.scene.live[place])
-            ):
+            if place < len(rows) and not crossing[place] and self._begins(place, lifted):
                 if refuses(rows, range(place, wanted.cut.keep_from), pairs):
                     return None
-                more = sum(self.scene.tokens[place : wanted.cut.keep_from])
+                more = sum(shown[place : wanted.cut.keep_from])
                 return Choice(
-                    Cut(place),
+                    Cut(place, lifted, stubs),
                     replace(wanted.plan, groups=list(made[:count])),
                     min(wanted.target + more, _most(budget)),
                     ready=True,
                 )
         return None
 
-    def _fits(self, place: int, budget: Budget) -> bool:
-        """Whether what stands from *place* on leaves room for the summaries, and a while until the next pass."""
+    def _begins(self, place: int, lifted: int | None) -> bool:
+        """Whether a turn begins there, or a step of the one whose first row is *lifted*."""
+        live = self.scene.live[place]
+        if lifted is None:
+            return speaks(self.store, live)
+        return not is_system(live.row) and live.row.get("role") == "assistant"
+
+    def _fits(self, place: int, kept: int, budget: Budget) -> bool:
+        """Whether the *kept* tokens from *place* on leave room for the summaries, and a while until the next pass."""
         systems = sum(
             tokens
             for each, tokens in zip(self.scene.live[:place], self.scene.tokens, strict=False)
             if is_system(each.row)
         )
-        return systems + sum(self.scene.tokens[place:]) + budget.reserve <= _most(budget)
+        return systems + kept + budget.reserve <= _most(budget)
 
 
 def _most(budget: Budget) -> int:

@@ -205,7 +205,7 @@ class Settings:
     state_updates: Literal["off", "ahead", "every_turn"] = _key(
         "ahead",
         _choice("off", "ahead", "every_turn"),
-        "Work between turns: off; ahead, the next compaction's summaries, above soft_threshold;"
+        "Work in the background: off; ahead, the next compaction's summaries, above soft_threshold;"
         " every_turn, also the state after each turn.",
     )
     ui_verbosity: Literal["all", "normal", "minimal", "off"] = _key(

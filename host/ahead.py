@@ -1,6 +1,6 @@
 """Work ahead: when it is done, in which thread, and how it ends.
 
-After a turn the list is handed to a thread that has a connection of its own. It keeps no process
+After a turn, and inside a long one, the list is handed to a thread that has its own connection. It keeps no process
 alive and holds no engine; when the engine lets go of the session, is dropped, or the process ends,
 nothing more is written. A pass that begins meanwhile lets it finish the node that it is at.
 """
@@ -16,6 +16,7 @@ import threading
 import time as clock
 import weakref
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,12 @@ from ..storage.errors import StoreForgotten
 from ..storage.living import Living
 from . import hermes
 from .events import states_made
-from .hooks import REVIEW
 from .passes import request_for
+from .surface import REVIEW
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..dag.background import Prepared, Task
     from ..dag.meter import Meter
     from ..dag.underway import Leash, Underway
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from .engine import LCMEngine
     from .failures import Failures
 
-__all__ = ["Ahead", "Order", "order_for", "soft_tokens"]
+__all__ = ["Ahead", "Order", "at_work", "order_for", "soft_tokens", "work_ahead"]
 
 _log = logging.getLogger(__name__)
 
@@ -253,8 +256,38 @@ def _note(store: Store, order: Order, prepared: Prepared, leash: Leash) -> None:
         states_made(engine, order.session, [*prepared.states, *prepared.made, *prepared.repaired])
 
 
+def work_ahead(engine: LCMEngine) -> None:
+    """Begin with the list that was ingested last, if there is something to do."""
+    if order := order_for(engine):
+        engine._ahead.submit(order)
+
+
+def at_work(engine: LCMEngine, messages: Sequence[Any]) -> None:
+    """A request inside a turn is sent (older hosts): meanwhile, what the next pass will need can be made.
+
+    Nothing is done where the turn begins, for that is done behind the one before, nor before the
+    request has grown since the last look.
+
+    Raises:
+        StoreError: the store failed.
+    """
+    used, settings = engine.last_prompt_tokens, engine.settings
+    if not max(soft_tokens(engine), engine._prune_from) <= used < engine.threshold_tokens:
+        return
+    last = messages[-1] if messages else None
+    if (
+        not isinstance(last, Mapping)
+        or last.get("role") != "tool"
+        or settings.state_updates == "off"
+    ):
+        return
+    engine._attachment.ingest(messages, engine._session_id)
+    engine._prune_from = used + settings.compaction_token_threshold
+    work_ahead(engine)
+
+
 def order_for(engine: LCMEngine) -> Order | None:
-    """What there is to do after a turn of *engine*; None: nothing."""
+    """What there is to do with the list that *engine* saw last; None: nothing."""
     from ..dag.background import Task
 
     settings = engine.settings

@@ -17,7 +17,7 @@ from ..dag.breaker import Breakers
 from ..dag.meter import Meter, totals_of
 from ..storage.living import Living
 from . import hermes
-from .ahead import Ahead, order_for
+from .ahead import Ahead, work_ahead
 from .answers import answer, turn_state
 from .attachment import Attachment, SettingsSource
 from .base import ContextEngine
@@ -229,8 +229,7 @@ class LCMEngine(ContextEngine):
         with self._failures.kept("on_turn_complete"):
             with self._vitals.settled(self) as also:
                 self._attachment.ingest(messages, self._session_id, also)
-            if order := order_for(self):
-                self._ahead.submit(order)
+            work_ahead(self)
 
     # tokens
 

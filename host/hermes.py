@@ -138,6 +138,15 @@ def compression_enabled() -> bool:
     return value if isinstance(value, bool) else str(value).lower() in ("true", "1", "yes")
 
 
+def prunes() -> bool:
+    """Whether the host shows an engine the list after each round of tools, to be made smaller."""
+    try:
+        from agent.context_engine import ContextEngine
+    except ImportError:
+        return False
+    return hasattr(ContextEngine, "prune_tool_results_only")
+
+
 def keeps_uids() -> bool:
     """Whether the host keeps ``message_uid`` off the wire; only then our rows may carry one."""
     try:

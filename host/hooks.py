@@ -10,21 +10,20 @@ agent, and nothing is stored.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..storage.living import Living
-from .surface import called
+from . import hermes
+from .ahead import at_work
+from .surface import REVIEW, called
 
 if TYPE_CHECKING:
     from .engine import LCMEngine
 
-__all__ = ["REVIEW", "Family"]
+__all__ = ["Family"]
 
 
-#: The thread in which a host lets a fork of the agent review the conversation, under the session's
-#: own id; its prompts and answers are no part of the conversation.
-REVIEW = "bg-review"
 #: What older hosts say of a request that was too long for its provider, before they have the list compacted.
 _TOO_LONG = frozenset({"context_overflow", "payload_too_large", "long_context_tier"})
 
@@ -44,20 +43,34 @@ class Family:
         """An engine that is on that session."""
         return next((each for each in self._members if each._session_id == session_id), None)
 
+    def hooks(self) -> list[Callable[..., None]]:
+        """What a host is to call, each named as its hook."""
+        each_turn = [self.post_llm_call, self.api_request_error]
+        # A host that shows the list after each round of tools is not asked to show it before each request.
+        return each_turn if hermes.prunes() else [*each_turn, self.pre_api_request]
+
     def post_llm_call(
         self, session_id: str = "", conversation_history: Sequence[Any] | None = None, **kwargs: Any
     ) -> None:
         """A turn ended: store it before the host goes on."""
-        if threading.current_thread().name == REVIEW:
-            return
-        engine = self.of(called(session_id)) if session_id else None
-        if engine is not None:
+        if (engine := self._asked(session_id)) is not None:
             engine.on_turn_complete(conversation_history or [])
+
+    def pre_api_request(
+        self, session_id: str = "", conversation_history: Sequence[Any] | None = None, **kwargs: Any
+    ) -> None:
+        """A request is about to be sent (older hosts): the one look at a turn that is not over."""
+        if (engine := self._asked(session_id)) is not None:
+            with engine._failures.kept("pre_api_request"):
+                at_work(engine, conversation_history or [])
 
     def api_request_error(self, session_id: str = "", reason: str = "", **kwargs: Any) -> None:
         """A request failed (older hosts): where it was too long, the next pass is to know that it is."""
-        if reason not in _TOO_LONG or threading.current_thread().name == REVIEW:
-            return
-        engine = self.of(called(session_id)) if session_id else None
-        if engine is not None:
+        if reason in _TOO_LONG and (engine := self._asked(session_id)) is not None:
             engine._refused = True
+
+    def _asked(self, session_id: str) -> LCMEngine | None:
+        """The engine of that session; none for a fork of the agent that only reviews it."""
+        if not session_id or threading.current_thread().name == REVIEW:
+            return None
+        return self.of(called(session_id))

@@ -138,6 +138,7 @@ def note_outcome(engine: LCMEngine, outcome: Outcome, measured: int) -> None:
     if not outcome.changed:
         return
     engine._requests.compacted()
+    engine._prune_from = 0
     engine._last_compression_made_progress = True
     engine._last_compression_savings_pct = 100 * (1 - outcome.after / max(outcome.before, 1))
     degraded = [node.degraded for node in outcome.made if node.degraded]

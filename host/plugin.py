@@ -78,8 +78,8 @@ def register(context: Any, console: Console) -> None:
             description="Lossless context: status, search, tree, verify",
             args_hint="status",
         )
-    _offer(context, "register_hook", "post_llm_call", family.post_llm_call)
-    _offer(context, "register_hook", "api_request_error", family.api_request_error)
+    for hook in family.hooks():
+        _offer(context, "register_hook", hook.__name__, hook)
     _offer(context, "register_skill", "recall", _SKILL, description=_TEACHES)
     _offer(
         context,

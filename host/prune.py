@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from .ahead import soft_tokens
+from .ahead import soft_tokens, work_ahead
 
 if TYPE_CHECKING:
     from .engine import LCMEngine
@@ -37,6 +37,7 @@ def pruned(engine: LCMEngine, messages: list[Any], used: int) -> tuple[list[Any]
     rows, count = prune(ledger.store, binding, budget, used, limit, least)
     engine._prune_from = used + least
     if not count:
+        work_ahead(engine)
         return messages, 0
     engine._list_tokens = engine._prune_from = 0  # to be measured again
     engine._requests.recount()

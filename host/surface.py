@@ -10,10 +10,15 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["COUNTERS", "START", "THRESHOLD", "called", "whole"]
+__all__ = ["COUNTERS", "REVIEW", "START", "THRESHOLD", "called", "whole"]
 
 #: Share of the window at which a list is compacted, until settings say otherwise: their default.
 THRESHOLD = 0.75
+
+
+#: The thread in which a host lets a fork of the agent review the conversation, under the session's
+#: own id; its prompts and answers are no part of the conversation.
+REVIEW = "bg-review"
 
 
 def whole(value: Any) -> int:

@@ -415,6 +415,25 @@ def test_undo_retry_branch_and_rotation_are_no_fault():
     assert report.counts.withdrawn >= 4
 
 
+def test_what_a_branch_compacted_is_no_fault_of_its_parent():
+    """The first turn was cut inside, its question kept behind the summary row; in a branch it is under a node."""
+    store = open_store("memory:")
+    talked = Talk(store)
+    talked.rows = [turn(1)[0]]
+    for number in range(1, 40):
+        talked.rows += turn(number)[1:3]
+    talked.ledger.ingest(talked.rows)
+    talked.compact()
+    assert turn(1)[0]["content"] in [row["content"] for row in talked.rows]
+    assert (verify(store).failures, verify(store).notes) == ((), ())
+    branch = Talk(store, "s2", parent="s1", relation="branch")
+    branch.rows = list(talked.rows)
+    branch.say(*range(40, 60)).compact()
+    assert turn(1)[0]["content"] not in [row["content"] for row in branch.rows]
+    report = verify(store)
+    assert (report.failures, report.notes) == ((), ())
+
+
 def test_a_discarded_compaction_is_no_fault():
     """The host threw the result away and went on with its list."""
     store = open_store("memory:")
