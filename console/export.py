@@ -17,7 +17,7 @@ from .readable import markdown
 from .screen import many, pour
 from .states import state
 from .verb import Answer, Call
-from .writing import Counted, Manner, records
+from .writing import Counted, Manner, by_line, records
 
 __all__ = ["FORMATS", "add", "pieces", "run"]
 
@@ -134,9 +134,10 @@ def pieces(store: Store, session: Session | None, form: str, manner: Manner) -> 
 
 def _states(store: Store, sessions: list[Session], manner: Manner) -> Iterator[str]:
     counted = manner.counted
+    lines = by_line(store.sessions())  # asked for once: no index leads from a line to its sessions
     yield '{"sessions": ['
     for number, each in enumerate(sessions):
-        found = state(store, each, manner.redact)
+        found = state(store, each, lines[each.line], manner.redact)
         counted.sessions += 1
         counted.messages += found["messages"]
         counted.nodes += len(found["nodes"])

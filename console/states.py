@@ -23,14 +23,16 @@ from ..storage.records import Entry, Node, Pass, Session
 __all__ = ["state"]
 
 
-def state(store: Store, session: Session, redact: Redact | None) -> dict[str, Any]:
-    """The state of *session* as plain data. With *redact* no secret leaves."""
+def state(
+    store: Store, session: Session, family: Sequence[Session], redact: Redact | None
+) -> dict[str, Any]:
+    """The state of *session*, one of the *family* on its line, as plain data. With *redact* no secret leaves."""
     lines = store.lineage(session.line)
     entries = store.entries(session.line)
     here = {entry.id for entry in entries}
     nodes = _standing(store.nodes_on(lines), here)
     states = standing_states(store, session.line)
-    names = [each.name for each in store.sessions([session.line])]
+    names = [each.name for each in family]
     say, name = redact or (lambda text: text), Cleaner(redact).name
     return {
         "session": name(session.name),
