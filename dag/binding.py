@@ -92,7 +92,7 @@ class Run:
         probes = [probe for stretch in stretches for probe in stretch.probes]
         uids = dict.fromkeys(name for probe in probes for name in probe.names)
         known = self.editions.apart(probes, self.store.known(uids)) if uids else {}
-        said = Uids(known, self.memo.named, self.memo.renamed)
+        said = Uids(known, self.memo.named, self.memo.renamed, self.memo.before)
         for stretch in stretches:
             self._bind_stretch(stretch, said, last=stretch is stretches[-1])
         self._carry_ends(start)

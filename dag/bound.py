@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -58,6 +58,8 @@ class Memo:
     """Whether a row of the list has a uid of the host's."""
     renamed: bool = False
     """Whether the list before it may have had none: see :class:`leftover.Uids`."""
+    before: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """By place of a row what it was bound to, where all is bound anew for others changed the line."""
     lifted: tuple[int, tuple[int, ...]] = (-1, ())
     """Place of the last summary row, and the messages that its frame left out and that stand behind it."""
 

@@ -168,9 +168,10 @@ class Ledger:
             start = _calls_before(rows, start)
         ready = self._ready(rows, start)
         with self.store.writing():
-            if self.store.revision(line) != self._revision:
+            changed = self.store.revision(line) != self._revision
+            self._memo.before = self._look_again(ready, start) if changed else {}
+            if changed:
                 start, self._listing.written = 0, None
-                self._look_again(ready)
             self.bound_from = start
             self._forget(start)
             known = self._known
@@ -191,8 +192,7 @@ class Ledger:
             revision = self.store.revision(line)
         self._listing.written = shown
         self._memo.end = run.end
-        self._known = messages
-        self._revision = revision
+        self._known, self._revision = messages, revision
         return IngestReport(report.new, report.known + known, report.revised, report.withdrawn)
 
     def _note(self, *, goes_on: bool) -> Shown:
@@ -207,8 +207,11 @@ class Ledger:
         said = (self.store.recall(each.name, _NAMED) for each in before)
         return next((each is True for each in said if each is not None), False)
 
-    def _look_again(self, ready: _Ready) -> None:
-        """See what others did to the store: the session, or a string, may have been forgotten."""
+    def _look_again(self, ready: _Ready, start: int) -> dict[int, tuple[int, ...]]:
+        """See what others did to the store: the session, or a string, may have been forgotten.
+
+        Returns what the first *start* rows, which are as they were, stood for.
+        """
         if self.store.session(self.session.name) is None:
             raise StoreForgotten(
                 f"Session {self.session.name} was forgotten: nothing of it is kept."
@@ -216,6 +219,7 @@ class Ledger:
         stones = self.store.eraser().stones("text")
         same = stones == ready.stones
         self._cleaner = ready.cleaner if same else Cleaner(self._redact, eraser(stones))
+        return _stood_for(self._memo.bound[:start])
 
     def _ready(self, rows: Sequence[Any], start: int) -> _Ready:
         """Rows without secrets, made before anybody else has to wait: a long text takes its time."""
@@ -281,6 +285,11 @@ def _calls_before(rows: Sequence[Any], start: int) -> int:
             break
         start -= 1
     return start
+
+
+def _stood_for(bound: Sequence[Bound]) -> dict[int, tuple[int, ...]]:
+    """By its place what each row stood for."""
+    return {at: each.messages for at, each in enumerate(bound) if each.messages}
 
 
 def _messages(bound: Sequence[Bound]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import takewhile
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ..storage.records import Entry
@@ -32,7 +33,7 @@ Read = Callable[[Sequence[Entry]], Sequence[Sequence[Row]]]
 
 
 class Uids(NamedTuple):
-    """What the uids of a list say."""
+    """What the uids of a list say, and what is remembered of it."""
 
     numbers: Mapping[str, int]
     """Our number of every message that a uid in the rows names."""
@@ -40,6 +41,8 @@ class Uids(NamedTuple):
     """Whether the host gives uids: then a row without one is none that has had one."""
     renamed: bool = False
     """Whether it may have given other ones than are known: the list before this one had none."""
+    before: Mapping[int, Sequence[int]] = MappingProxyType({})
+    """By place of a row what it stood for in the list before this one, where it is as it was there."""
 
     def allow(self, row: Row, entry: Entry) -> bool:
         """Whether the row may be that message: a host's uid is for ever."""

@@ -36,7 +36,7 @@ class Match:
     found: list[tuple[int, ...]]
     taken: set[int] = field(default_factory=set)
     sure: set[int] = field(default_factory=set)
-    """Probes that were bound by a uid."""
+    """Probes that were bound by a uid, or are what they were in the list before."""
     new: set[int] = field(default_factory=set)
     """Probes that are no stored message, however much they look like one."""
     same: int = 0
@@ -71,6 +71,7 @@ def match(
     if not stored:
         return result
     _by_uid(stored, probes, uids.numbers, result)
+    _by_memory(stored, probes, uids.before, result)
     _by_uid_and_fold(stored, probes, Leftover(stored, uids, read, result.taken), result)
     _all_by_words(stored, probes, uids, result, behind=behind)
     while _by_fold(stored, probes, Leftover(stored, uids, read, result.taken), result):
@@ -131,6 +132,25 @@ def _by_uid(
         parts = [places[by_uid[name]] for name in probe.names if by_uid.get(name) in places]
         if parts and by_uid.get(probe.names[0]) in places:
             result.bind(n, *dict.fromkeys(parts))
+            result.sure.add(n)
+
+
+def _by_memory(
+    stored: Sequence[Entry],
+    probes: Sequence[Probe],
+    before: Mapping[int, Sequence[int]],
+    result: Match,
+) -> None:
+    """Rows that are as they were in the list before: another agent's list may have taken back what they stand for."""
+    if not before:
+        return
+    places = {entry.id: place for place, entry in enumerate(stored)}
+    for n, probe in enumerate(probes):
+        wanted = before.get(probe.at, ())
+        found = [places[each] for each in wanted if each in places]
+        whole = found and len(found) == len(wanted) and result.taken.isdisjoint(found)
+        if whole and not probe.names:
+            result.bind(n, *found)
             result.sure.add(n)
 
 

@@ -98,6 +98,23 @@ def test_a_fold_whose_last_part_was_taken_back_has_no_note(ledger, warm):
         assert rows == stored(ledger)
 
 
+def test_what_another_agent_took_back_is_what_it_was(ledger):
+    """Its list was an old one. A short answer that the first agent's list still shows is none that is said anew."""
+    question = user("a question of the usual length")
+    ledger.ingest(
+        [question, said("The first answer, in words enough to be known by, which was not liked.")]
+    )
+    rows = [question, said("Done.")]
+    ledger.ingest(rows)
+    old = stored(ledger, withdrawn=True)[:2]
+    other = again(ledger)
+    assert 1 == other.ingest(old).withdrawn
+    assert "Done." not in [row["content"] for row in stored(ledger)]
+    assert (0, 0) == ((report := ledger.ingest(rows)).new, report.revised)
+    assert "Done." in [row["content"] for row in stored(ledger)]
+    assert 3 == len(stored(ledger, withdrawn=True))
+
+
 @pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
 def test_a_fold_comes_back_whole(ledger, warm):
     """Its uid names its first message alone; another agent had shown the beginning of the list."""
