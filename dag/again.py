@@ -9,7 +9,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..storage.canon import decode
 from ..storage.errors import StoreDamaged
 from ..storage.protocol import Store
 from ..storage.records import Node
@@ -52,11 +51,11 @@ class Again:
     def items(self, node: Node) -> list[Item] | None:
         """The sources of *node* as they were; None if one of them is not there any more."""
         pairs = {s.message: s.version for s in node.sources if s.message is not None}
-        digests = {each.id: each.digest for each in self.store.read(list(pairs.items()))}
+        digests = self.store.audit().digests(pairs.items())
         entries = {
-            entry.id: entry._replace(version=pairs[entry.id], digest=digests[entry.id])
+            entry.id: entry._replace(version=pairs[entry.id], digest=digest)
             for entry in self.store.placed(node.line, pairs)
-            if entry.id in digests
+            if (digest := digests.get((entry.id, pairs[entry.id])))
         }
         below = [s.node for s in node.sources if s.node]
         found = self.store.nodes(below, brief=True, damaged=True)
@@ -70,7 +69,8 @@ class Again:
     def text(self, items: Sequence[Item]) -> str:
         """What a summariser reads of the sources of a stored node; of those, too, the best there is."""
         wanted = [(item.entry.id, item.entry.version) for item in items if item.entry]
-        bodies = {message.id: decode(message.body) for message in self.store.read(wanted)}
+        read = self.store.parsed(wanted, damaged=True)
+        bodies = {message.id: row for message, row in read}
         nodes = iter(self.maker.repaired([item.node for item in items if item.node]))
         parts = [bodies[item.entry.id] if item.entry else next(nodes) for item in items]
         return source_text(parts, self.clean)

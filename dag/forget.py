@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from ..storage.canon import decode, digest, pack_text
-from ..storage.errors import StoreIndexBroken
+from ..storage.errors import StoreDamaged, StoreIndexBroken
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
@@ -93,7 +93,7 @@ def plan_session(store: Store, session: Session) -> SessionPlan:
         if each.line != session.line and session.line in store.lineage(each.line)
     ]
     nodes = tools.above([entry.id for entry in entries])
-    kinds = [node.kind for node in store.nodes(nodes, brief=True)]
+    kinds = [node.kind for node in store.nodes(nodes, brief=True, damaged=True)]
     return SessionPlan(
         line=session.line,
         sessions=tuple(each.name for each in sessions if each.line == session.line),
@@ -177,13 +177,23 @@ def _messages(
     total = store.totals().messages if progress else 0
     for end, pairs in store.eraser().suspects(forms):
         for at in range(0, len(pairs), _PAGE):
-            for message in store.read(pairs[at : at + _PAGE]):
-                if progress:
-                    progress("messages", message.id, max(total, message.id))
-                if _is_held(message, cleaner, forms):
-                    yield message
+            if progress:
+                progress("messages", pairs[at][0], max(total, pairs[at][0]))
+            yield from _held(store, pairs[at : at + _PAGE], cleaner, forms)
         if progress:
             progress("messages", end, max(total, end))
+
+
+def _held(
+    store: Store, pairs: Sequence[tuple[int, int]], cleaner: Cleaner, forms: Sequence[str]
+) -> list[Message]:
+    """Those that hold it; one that cannot be read is passed over, and its bytes are looked for in the end."""
+    try:
+        return [each for each in store.read(pairs) if _is_held(each, cleaner, forms)]
+    except StoreDamaged:
+        if len(pairs) == 1:
+            return []
+        return [found for pair in pairs for found in _held(store, [pair], cleaner, forms)]
 
 
 def _is_held(message: Message, cleaner: Cleaner, forms: Sequence[str]) -> bool:
@@ -200,7 +210,10 @@ def _nodes(
     """The nodes that lose something, as they become; and which nodes over *messages* a model wrote."""
     tools = store.eraser()
     over = set(tools.above(list(dict.fromkeys(each.id for each in messages))))
-    held = store.nodes([u for u, words in tools.words() if u in over or _holds([*words], forms)])
+    said = [
+        (u, words) for u, words in tools.words() if words
+    ]  # of a damaged one the bytes are looked for
+    held = store.nodes([u for u, words in said if u in over or _holds([*words], forms)])
     clean = Remnants(store, cleaner, forms).without(held)
     changed = [new for new, old in zip(clean, held, strict=True) if new != old]
     told = [n.uid for n in held if n.uid in over and n.texts and not n.degraded]
@@ -268,7 +281,7 @@ def _overwrite(store: Store, message: Message, cleaner: Cleaner, time: float) ->
 def _overwrite_node(store: Store, clean: Node, time: float) -> None:
     store.eraser().overwrite_node(clean)
     pairs = [(s.message, s.version) for s in clean.sources if s.message is not None]
-    digests = {(each.id, each.version): each.digest for each in store.read(pairs)}
+    digests = store.audit().digests(pairs)
     store.eraser().bury(Stone("node", clean.uid, time, node_digest(clean, digests)))
 
 

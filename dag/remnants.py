@@ -12,11 +12,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from ..storage.canon import decode
 from ..storage.protocol import Store
-from ..storage.records import Message, Node
+from ..storage.records import Node
 from .erase import Cleaner
 from .identity import GONE
 from .messages import normal
@@ -101,8 +100,8 @@ class Remnants:
         """Which of the messages hold each part without the string."""
         saying: dict[_Part, set[tuple[int, int]]] = {part: set() for part in parts}
         for at in range(0, len(pairs) if parts else 0, _PAGE):
-            for message in self._store.read(pairs[at : at + _PAGE]):
-                text = self._text(message)
+            for message, row in self._store.parsed(pairs[at : at + _PAGE], damaged=True):
+                text = self._text(row)
                 for part in parts:
                     if _stands(text, part):
                         saying[part].add((message.id, message.version))
@@ -137,8 +136,8 @@ class Remnants:
                     yield part, start, stop
                     break
 
-    def _text(self, message: Message) -> str:
-        row = self._cleaner.row(decode(message.body))
+    def _text(self, said: Any) -> str:
+        row = self._cleaner.row(said)
         return _small(normal("\n\0\n".join(strings_of(row))))
 
     def _without(self, text: str, gone: set[_Part]) -> str:

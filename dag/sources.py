@@ -11,7 +11,6 @@ from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node
 from .drift import turns_of
@@ -72,7 +71,7 @@ class Sources:
     def _others(self, entries: Iterable[Entry]) -> dict[int, Any]:
         """The messages that the list does not have to the letter."""
         wanted = [(entry.id, entry.version) for entry in entries if entry.id not in self._rows]
-        return {message.id: decode(message.body) for message in self._store.read(wanted)}
+        return {message.id: row for message, row in self._store.parsed(wanted, damaged=True)}
 
     def plan(self, cut: Cut, leaf: int) -> Plan:
         """What *cut* puts under nodes: leaves that are there already, and behind them others of about *leaf* tokens."""

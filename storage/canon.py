@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
+from .errors import StoreGarbled
+
 __all__ = [
     "DEEPEST",
     "DIGEST_BYTES",
@@ -192,9 +194,14 @@ def decode(body: bytes) -> Any:
     """Return the value that :func:`encode` was given.
 
     Raises:
-        ValueError: *body* is no JSON.
+        StoreGarbled, a ValueError: *body* is no JSON.
     """
-    return parsed(body.decode("utf-8", "surrogatepass"))
+    try:
+        return parsed(body.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError) as error:
+        raise StoreGarbled(
+            "A message is damaged: its bytes are no JSON. `hermes lcm verify` names it."
+        ) from error
 
 
 def parsed(text: str) -> Any:

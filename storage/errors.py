@@ -5,7 +5,8 @@ StoreError
 ├── StoreForeign      the file is not ours (or no database at all)
 ├── StoreTooNew       written by a newer version than this one
 ├── StoreDamaged      the file or a row in it does not hold what was written
-│   └── StoreIndexBroken   only the search index, which the log can rebuild
+│   ├── StoreIndexBroken   only the search index, which the log can rebuild
+│   └── StoreGarbled       only one message, whose bytes are no JSON
 ├── StoreSlow         the search index took too long and was stopped
 ├── StoreClosed       it was closed while it was in use: open it again
 ├── StoreForked       SQLite's locks do not work in this process: forked with the file open, or dropped by it
@@ -27,6 +28,7 @@ __all__ = [
     "StoreForeign",
     "StoreForgotten",
     "StoreForked",
+    "StoreGarbled",
     "StoreIndexBroken",
     "StoreMissing",
     "StoreSlow",
@@ -66,6 +68,10 @@ class StoreDamaged(StoreError):
 
 class StoreIndexBroken(StoreDamaged):
     """The search index does not work; every message is in the log beside it, which can be read."""
+
+
+class StoreGarbled(StoreDamaged, ValueError):
+    """The bytes of a message are not those of one."""
 
 
 class StoreSlow(StoreError):

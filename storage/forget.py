@@ -88,7 +88,10 @@ class Eraser(Protocol):
         """
 
     def words(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """The uid of each node, in the order in which they were stored, and all that it says: texts, topic, hints."""
+        """The uid of each node, in the order in which they were stored, and all that it says: texts, topic, hints.
+
+        Of one that is damaged nothing is known, not even an empty topic.
+        """
 
     def holding(self, needles: Sequence[bytes]) -> dict[str, int]:
         """In how many rows of what any of these bytes stands, the search index left out; empty: nowhere.

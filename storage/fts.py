@@ -17,6 +17,7 @@ import time as clock
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from . import bodies
 from .canon import decode
 from .errors import StoreError, StoreIndexBroken, StoreSlow
 from .fts_terms import condition, expression
@@ -232,12 +233,10 @@ _SAMPLE = re.compile(r"\w{3,}")
 
 
 def _some_messages(sql: sqlite3.Connection, path: str) -> Iterator[tuple[int, str]]:
-    from . import log_tables
-
     for number in _spread(sql, "messages", ""):
-        with contextlib.suppress(StoreError, ValueError):  # a damaged message is verify's business
-            (message,) = log_tables.read(sql, [(number, 0)], path)
-            yield number, searchable(decode(message.body))
+        with contextlib.suppress(StoreError):  # a damaged message is verify's business
+            ((_, row),) = bodies.parsed(sql, [(number, 0)], path)
+            yield number, searchable(row)
 
 
 def _some_nodes(sql: sqlite3.Connection) -> Iterator[tuple[int, str]]:
@@ -245,7 +244,7 @@ def _some_nodes(sql: sqlite3.Connection) -> Iterator[tuple[int, str]]:
 
     for number in _spread(sql, "nodes", f"AND kind NOT IN {UNINDEXED}"):
         (uid,) = sql.execute("SELECT uid FROM nodes WHERE id = ?", [number]).fetchone()
-        with contextlib.suppress(StoreError, ValueError):
+        with contextlib.suppress(StoreError):
             yield from ((number, node_text(n)) for n in graph_tables.by_uid(sql, [unpack_uid(uid)]))
 
 
@@ -276,7 +275,7 @@ def rebuild(sql: sqlite3.Connection, path: str, told: Callable[[int], None] | No
         if told is not None:
             told(rows)
     uids = sql.execute(f"SELECT uid FROM nodes WHERE kind NOT IN {UNINDEXED}").fetchall()
-    add_nodes(sql, graph_tables.by_uid(sql, [unpack_uid(uid) for (uid,) in uids]))
+    add_nodes(sql, graph_tables.by_uid(sql, [unpack_uid(uid) for (uid,) in uids], damaged=True))
     return rows + len(uids)
 
 
@@ -295,8 +294,8 @@ def _all_texts(sql: sqlite3.Connection, path: str) -> Iterator[list[tuple[int, s
     while batch := log_tables.next_messages(sql, None, after, _INDEXED_AT_ONCE):
         wanted = [(number, version) for number, many in batch for version in range(1, many + 1)]
         found = [
-            (old.get((message.id, message.version), message.id), searchable(decode(message.body)))
-            for message in log_tables.read(sql, wanted, path)
+            (old.get((message.id, message.version), message.id), searchable(row))
+            for message, row in bodies.readable(sql, wanted, path)
         ]
         earlier += [each for each in found if each[0] < 0]
         yield [each for each in found if each[0] > 0]
@@ -332,8 +331,11 @@ def count(sql: sqlite3.Connection, where: Filter) -> int:
 
 def next_texts(
     sql: sqlite3.Connection, where: Filter, before: int, limit: int, path: str
-) -> list[tuple[int, int, str]]:
-    """Searchable texts of the messages before number *before*, newest first, all versions of each."""
+) -> tuple[list[tuple[int, int, str]], int]:
+    """Searchable texts of the messages before number *before*, newest first, all versions of each; and where to go on.
+
+    That is 0 at the end. One that cannot be read is passed over.
+    """
     from . import log_tables
 
     clause, values = condition(where)
@@ -342,7 +344,8 @@ def next_texts(
         [before, *values, limit],
     ).fetchall()
     wanted = [(number, version) for number, newest in rows for version in range(newest, 0, -1)]
-    return [
-        (message.id, message.version, searchable(decode(message.body)))
-        for message in log_tables.read(sql, wanted, path)
+    found = [
+        (message.id, message.version, searchable(row))
+        for message, row in bodies.readable(sql, wanted, path)
     ]
+    return found, rows[-1][0] if rows else 0

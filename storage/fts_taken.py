@@ -12,8 +12,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from . import fts, graph_tables, log_tables
-from .canon import decode
+from . import bodies, fts, graph_tables
 from .errors import StoreError, StoreIndexBroken
 from .migrations import TOKENS
 from .records import Node
@@ -209,9 +208,9 @@ def _standing(sql: sqlite3.Connection, path: str, rows: Sequence[int]) -> dict[i
 def _texts(sql: sqlite3.Connection, path: str, rows: Sequence[_Row]) -> Iterator[tuple[int, str]]:
     for start in range(0, len(rows), _CHUNK):
         part = rows[start : start + _CHUNK]
-        found = log_tables.read(sql, [(number, version) for _, number, version in part], path)
-        for (row, _, _), message in zip(part, found, strict=True):
-            yield row, indexable(searchable(decode(message.body)))
+        found = bodies.parsed(sql, [(number, version) for _, number, version in part], path)
+        for (row, _, _), (_, said) in zip(part, found, strict=True):
+            yield row, indexable(searchable(said))
 
 
 def _nodes(sql: sqlite3.Connection, rows: Iterable[int]) -> dict[int, str]:

@@ -163,14 +163,17 @@ def _whole(
 def words(
     sql: sqlite3.Connection, after: int, limit: int
 ) -> list[tuple[int, str, tuple[str, ...]]]:
-    """(number, uid, all that it says) of the nodes that follow *after* in number; what is under them is not read."""
+    """(number, uid, all that it says: nothing, if it is damaged) of the nodes that follow *after* in number."""
     rows = sql.execute(
         "SELECT id, uid, kind, data FROM nodes WHERE id > ? ORDER BY id LIMIT ?", [after, limit]
     )
     found = []
     for number, uid, kind, data in rows:
-        rest = rest_of(name := unpack_uid(uid), kind, data)
-        found.append((number, name, (*rest["texts"].values(), rest["topic"], *rest["hints"])))
+        said: tuple[str, ...] = ()
+        with contextlib.suppress(StoreDamaged):
+            rest = rest_of(unpack_uid(uid), kind, data)
+            said = (*rest["texts"].values(), rest["topic"], *rest["hints"])
+        found.append((number, unpack_uid(uid), said))
     return found
 
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from . import fts, payloads
+from . import bodies, fts, payloads
 from .archive import RETURNED, Kept, Placed
-from .canon import decode, encode
 from .errors import StoreDamaged
-from .records import Draft, Entry, Message
+from .records import Draft, Entry
 from .seals import reseal, seal
 from .uids import pack_uid, prefix_range, unpack_uid
 
@@ -34,7 +31,6 @@ __all__ = [
     "placed",
     "places",
     "put_entry",
-    "read",
     "resolve",
     "revise",
     "single",
@@ -155,7 +151,7 @@ def stow(sql: sqlite3.Connection, body: bytes) -> tuple[bytes, str | None]:
 
 def revise(sql: sqlite3.Connection, message: int, draft: Draft) -> None:
     """Make *draft* the current version of *message*."""
-    old = read(sql, [(message, 0)], "")[0]
+    old = bodies.read(sql, [(message, 0)], "")[0]
     version = sql.execute(
         "INSERT INTO versions (message, version, digest, key, body, refs)"
         " SELECT id, version, digest, key, body, refs FROM messages WHERE id = ? RETURNING id",
@@ -258,90 +254,6 @@ def known(sql: sqlite3.Connection, uids: Sequence[str]) -> dict[str, int]:
             rows = sql.execute(f"SELECT uid, {column} FROM {table} WHERE uid IN ({marks})", part)
             found.update((unpack_uid(uid), number) for uid, number in rows)
     return found
-
-
-def read(sql: sqlite3.Connection, wanted: Sequence[tuple[int, int]], path: str) -> list[Message]:
-    """Messages with their bodies, in the order asked for.
-
-    Raises:
-        StoreDamaged: a message, a version or a payload is not there.
-    """
-    return [
-        message if refs is None else message._replace(body=encode(_whole(sql, message, refs, path)))
-        for message, refs in _kept(sql, wanted, path)
-    ]
-
-
-def parsed(
-    sql: sqlite3.Connection, wanted: Sequence[tuple[int, int]], path: str
-) -> list[tuple[Message, Any]]:
-    """The same, with large strings left out of the bodies, and what each body says with them.
-
-    Raises:
-        StoreDamaged: as above.
-    """
-    return [
-        (message, decode(message.body) if refs is None else _whole(sql, message, refs, path))
-        for message, refs in _kept(sql, wanted, path)
-    ]
-
-
-def _kept(
-    sql: sqlite3.Connection, wanted: Sequence[tuple[int, int]], path: str
-) -> Iterator[tuple[Message, str | None]]:
-    """Messages as they are kept, and where the large strings belong that were taken out of their bodies."""
-    current, new = _rows(sql, [number for number, _ in wanted]), tuple.__new__
-    for number, version in wanted:
-        row = current.get(number)
-        if row is None:
-            raise StoreDamaged(
-                f"Message {number} is missing from {path}. Run `hermes lcm verify`.", path
-            )
-        _, uid, role, time, newest, mark, tool, body, refs = row
-        if version not in (0, newest):
-            old = sql.execute(
-                "SELECT digest, body, refs FROM versions WHERE message = ? AND version = ?",
-                [number, version],
-            ).fetchone()
-            if old is None:
-                raise StoreDamaged(
-                    f"Version {version} of message {unpack_uid(uid)} is missing from {path}.", path
-                )
-            mark, body, refs = old
-        name = uid.hex() if isinstance(uid, bytes) else uid  # as unpack_uid does
-        row = (number, name, role, body, mark, version or newest, newest, time, tool)
-        yield new(Message, row), refs
-
-
-def _rows(sql: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, tuple[Any, ...]]:
-    ids = list(dict.fromkeys(numbers))
-    found: dict[int, tuple[Any, ...]] = {}
-    for start in range(0, len(ids), _CHUNK):
-        part = ids[start : start + _CHUNK]
-        rows = sql.execute(
-            "SELECT id, uid, role, time, version, digest, tool, body, refs FROM messages"
-            f" WHERE id IN ({','.join('?' * len(part))})",
-            part,
-        )
-        found |= {row[0]: row for row in rows}
-    return found
-
-
-def _whole(sql: sqlite3.Connection, message: Message, refs: str, path: str) -> Any:
-    try:
-        references = json.loads(refs)
-        texts = {}
-        for _, payload in references:
-            row = sql.execute(
-                "SELECT data FROM payloads WHERE digest = ?", [bytes.fromhex(payload)]
-            ).fetchone()
-            if row is not None:
-                texts[payload] = payloads.swell(row[0])
-        return payloads.filled(message.body, references, texts)
-    except (ValueError, KeyError, TypeError, IndexError, zlib.error) as error:
-        raise StoreDamaged(
-            f"Message {message.uid} in {path} has a damaged payload. Run `hermes lcm verify`."
-        ) from error
 
 
 def next_messages(

@@ -256,7 +256,10 @@ class MemoryStore(MemoryGraph):
     def read(self, wanted: Sequence[tuple[int, int]]) -> list[Message]:
         return [self._message(number, version) for number, version in wanted]
 
-    def parsed(self, wanted: Sequence[tuple[int, int]]) -> list[tuple[Message, Any]]:
+    def parsed(
+        self, wanted: Sequence[tuple[int, int]], *, damaged: bool = False
+    ) -> list[tuple[Message, Any]]:
+        del damaged  # nothing in memory is
         return [(message, decode(message.body)) for message in self.read(wanted)]
 
     def _message(self, number: int, version: int) -> Message:
@@ -286,15 +289,11 @@ class MemoryStore(MemoryGraph):
     # looking things up
 
     def resolve(self, prefix: str) -> list[tuple[str, str]]:
-        messages = {
-            self._messages[number].uid
-            for uid, number in self._uids.items()
-            if uid.startswith(prefix)
-        }
+        named = [number for uid, number in self._uids.items() if uid.startswith(prefix)]
+        messages = {self._messages[number].uid for number in named}
         nodes = [uid for uid in self._nodes if uid.startswith(prefix)]
-        return [*(("message", uid) for uid in sorted(messages)), *(("node", uid) for uid in nodes)][
-            :10
-        ]
+        found = [("message", uid) for uid in sorted(messages)] + [("node", uid) for uid in nodes]
+        return found[:10]
 
     def search(
         self, words: Sequence[str], phrases: Sequence[str], where: Filter, limit: int

@@ -126,8 +126,13 @@ class Store(Protocol):
     def read(self, wanted: Sequence[tuple[int, int]]) -> list[Message]:
         """Messages as (number, version) pairs, in that order; version 0 is the current one."""
 
-    def parsed(self, wanted: Sequence[tuple[int, int]]) -> list[tuple[Message, Any]]:
-        """The same, each with what the host had; their bodies may lack large strings then."""
+    def parsed(
+        self, wanted: Sequence[tuple[int, int]], *, damaged: bool = False
+    ) -> list[tuple[Message, Any]]:
+        """The same, each with what the host had; their bodies may lack large strings then.
+
+        *damaged*: one that cannot be read says so in the place of its words; else it is an error.
+        """
 
     def stream(self, line: int | None = None) -> Iterator[Message]:
         """Every version of every message, one at a time, in order of number and version."""

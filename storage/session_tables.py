@@ -6,7 +6,9 @@ import json
 import sqlite3
 import time
 from collections.abc import Sequence
+from typing import Any, Final
 
+from .errors import StoreDamaged
 from .records import Pass, Session
 from .seals import reseal
 
@@ -108,10 +110,35 @@ def record_pass(sql: sqlite3.Connection, done: Pass) -> None:
 
 
 def passes(sql: sqlite3.Connection, sessions: Sequence[str] | None) -> list[Pass]:
-    """Compactions of these sessions (None: all), oldest first."""
+    """Compactions of these sessions (None: all), oldest first.
+
+    Raises:
+        StoreDamaged: what is on record of one is not what was written.
+    """
     where = "" if sessions is None else f"WHERE session IN ({','.join('?' * len(sessions))})"
     rows = sql.execute(f"SELECT session, data FROM passes {where} ORDER BY id", sessions or ())
-    return [Pass(session=session, **json.loads(data)) for session, data in rows]
+    return [_pass(session, data) for session, data in rows]
+
+
+def _pass(session: str, data: Any) -> Pass:
+    try:
+        done = Pass(session=session, **json.loads(data))
+        whole = (
+            type(done.time) in (int, float)
+            and all(type(getattr(done, name)) is int for name in _COUNTS)
+            and type(done.frame) is str
+            and type(done.detail) is dict
+        )
+    except (ValueError, TypeError, RecursionError):
+        whole = False
+    if not whole:
+        raise StoreDamaged(
+            f"The record of a compaction of session {session} is damaged. Run `hermes lcm verify`."
+        )
+    return done
+
+
+_COUNTS: Final = ("tokens_before", "tokens_after", "rows_before", "rows_after")
 
 
 def passed(sql: sqlite3.Connection, session: str) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import fts, fts_search, graph_tables, log_tables, session_tables
+from . import bodies, fts, fts_search, graph_tables, log_tables, session_tables
 from .archive import RETURNED
 from .connection import Connection
 from .errors import StoreError, StoreIndexBroken
@@ -234,11 +234,13 @@ class SqliteStore:
 
     def read(self, wanted: Sequence[tuple[int, int]]) -> list[Message]:
         with self._connection.reading() as sql:
-            return log_tables.read(sql, wanted, self.path)
+            return bodies.read(sql, wanted, self.path)
 
-    def parsed(self, wanted: Sequence[tuple[int, int]]) -> list[tuple[Message, Any]]:
+    def parsed(
+        self, wanted: Sequence[tuple[int, int]], *, damaged: bool = False
+    ) -> list[tuple[Message, Any]]:
         with self._connection.reading() as sql:
-            return log_tables.parsed(sql, wanted, self.path)
+            return bodies.parsed(sql, wanted, self.path, damaged=damaged)
 
     def stream(self, line: int | None = None) -> Iterator[Message]:
         last = 0
@@ -250,7 +252,7 @@ class SqliteStore:
                     for message, versions in batch
                     for version in range(1, versions + 1)
                 ]
-                messages = log_tables.read(sql, wanted, self.path)
+                messages = bodies.read(sql, wanted, self.path)
             if not batch:
                 return
             yield from messages
@@ -312,13 +314,10 @@ class SqliteStore:
 
     def texts(self, where: Filter) -> Iterator[tuple[int, int, str]]:
         before = 1 << 62
-        while True:
+        while before:
             with self._connection.reading() as sql:
-                batch = fts.next_texts(sql, where, before, 200, self.path)
-            if not batch:
-                return
+                batch, before = fts.next_texts(sql, where, before, 200, self.path)
             yield from batch
-            before = batch[-1][0]
 
     def count(self, where: Filter) -> int:
         with self._connection.reading() as sql:
@@ -346,7 +345,10 @@ class SqliteStore:
             row = sql.execute(
                 "SELECT value FROM memory WHERE session = ? AND name = ?", [session, name]
             ).fetchone()
-        return json.loads(row[0]) if row else None
+        try:
+            return json.loads(row[0]) if row else None
+        except (ValueError, TypeError, RecursionError):  # a note, which the next one replaces
+            return None
 
     def record_pass(self, done: Pass) -> None:
         with self._connection.writing() as sql:

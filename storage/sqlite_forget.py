@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from . import fts, fts_taken, graph_tables, log_tables, suspects
+from .canon import DIGEST_BYTES
 from .connection import Connection
+from .errors import StoreDamaged
 from .forget import Stone
 from .records import Draft, Entry, Node
 from .seals import reseal
@@ -51,7 +55,7 @@ class SqliteEraser:
                 f"SELECT {_COLUMNS} FROM forgotten {where} ORDER BY kind, name", kinds
             ).fetchall()
         return [
-            Stone(kind, name, time, digest, line, json.loads(detail))
+            Stone(kind, name, time, digest, line, _detail(kind, name, detail))
             for kind, name, time, digest, line, detail in rows
         ]
 
@@ -199,7 +203,7 @@ class SqliteEraser:
                 bytes.fromhex(digest)
                 for table in ("messages", "versions")
                 for (refs,) in sql.execute(f"SELECT refs FROM {table} WHERE refs IS NOT NULL")
-                for _, digest in json.loads(refs)
+                for digest in _DIGEST.findall(str(refs))
             }
             kept = sql.execute("SELECT digest FROM payloads").fetchall()
             sql.executemany(
@@ -215,6 +219,36 @@ class SqliteEraser:
         return self._connection.scrub()
 
 
+def _detail(kind: str, name: str, kept: Any) -> Mapping[str, Any]:
+    """What a stone says beside its columns; of one that is damaged nothing, where that only informs.
+
+    Raises:
+        StoreDamaged: what was forgotten cannot be known again without it.
+    """
+    try:
+        said = json.loads(kept)
+        for field, is_one in _FIELDS.get(kind, {}).items():
+            if not is_one(said[field]):
+                raise ValueError(field)  # noqa: TRY301 - as what else is wrong with it
+        return {} if type(said.get("messages", 0)) is not int else said
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        if kind not in _FIELDS:
+            return {}
+        raise StoreDamaged(
+            f"The record of what must not be kept ({kind} {name}) is damaged. Run `hermes lcm verify`."
+        ) from error
+
+
+_FIELDS: Final[Mapping[str, Mapping[str, Callable[[Any], bool]]]] = {
+    "text": {
+        "length": lambda value: type(value) is int,
+        "shade": lambda value: bytes.fromhex(value) is not None,
+    },
+    "unkept": {"pattern": lambda value: type(value) is str},
+}
+"""What the stones must say that something is known again by."""
+#: A digest among references, also where these are no JSON any more: what they may need stays.
+_DIGEST: Final = re.compile(f'"([0-9a-f]{{{2 * DIGEST_BYTES}}})"')
 #: A number that nobody has any more may be given to another message.
 _STONES_OF_MESSAGES = (
     "DELETE FROM forgotten WHERE kind = 'message'"

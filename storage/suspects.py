@@ -134,7 +134,7 @@ def _leads(refs: str | None, payloads: Mapping[str, bool]) -> bool:
         return False
     try:
         return any(payloads.get(digest, True) for _, digest in json.loads(refs))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return True
 
 

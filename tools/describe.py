@@ -114,7 +114,7 @@ def _node(desk: Desk, node: Node, start: int) -> dict[str, Any]:
     sources: list[dict[str, Any]] = []
     numbers = [source.message for source in node.sources if source.message is not None]
     messages = {
-        message.id: message for message in desk.store.read([(number, 0) for number in numbers])
+        message.id: message for message, _ in desk.rows([(number, 0) for number in numbers])
     }
     places = desk.places(numbers)
     nodes = {

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..dag.settings import Settings
-from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
 from ..storage.text import searchable
@@ -128,10 +127,12 @@ class Desk:
     def said(self, pairs: Sequence[tuple[int, int]]) -> list[tuple[Message, str]]:
         """Messages, as (number, version) pairs, with what can be searched of each: read once for one call."""
         lacking = [pair for pair in pairs if pair not in self._said]
-        for pair, (message, row) in zip(lacking, self.store.parsed(lacking), strict=True):
+        for pair, (message, row) in zip(
+            lacking, self.store.parsed(lacking, damaged=True), strict=True
+        ):
             self._said[pair] = message, searchable(row)
         return [self._said[pair] for pair in pairs]
 
     def rows(self, pairs: list[tuple[int, int]]) -> list[tuple[Message, dict[str, Any]]]:
         """Messages, as (number, version) pairs, with what the host had."""
-        return [(message, decode(message.body)) for message in self.store.read(pairs)]
+        return self.store.parsed(pairs, damaged=True)

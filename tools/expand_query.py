@@ -62,7 +62,7 @@ def expand_query(
     budget = _budget(budget_tokens)
     named = _uids(uids)
     pairs = _named(desk, text, named) if named else _best(desk, text)
-    messages = desk.store.read(pairs[: _PASSAGES * max(len(named), 1)])
+    messages = [each for each, _ in desk.rows(pairs[: _PASSAGES * max(len(named), 1)])]
     passages, left_out = _passages(desk, text, messages, budget)
     if not passages:
         return {"answer": "", "sources": [], "truncated": False, "note": _NOTHING}
