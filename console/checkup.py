@@ -5,6 +5,7 @@ Nothing here writes: what may be repaired is named, and the doctor does it when 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -170,13 +171,21 @@ def _barred(path: Path, file: os.stat_result | None) -> Check | None:
     return wrong(PERMISSIONS, f"{names} cannot be read and written; nothing is stored.", remedy)
 
 
-def _private(path: Path) -> list[Path]:
-    """What nobody else may read: a folder that somebody chose may hold other things, and is not ours to close."""
-    return [path.parent, path] if path.parent.name == _OWN_FOLDER else [path]
+def _open_to_others(path: Path) -> dict[Path, int]:
+    """What others may read and must not, by its mode: the database, and what SQLite keeps beside it.
+
+    Its folder, too, but one that somebody chose: that may hold other things, and is not ours to close.
+    """
+    own = [path.parent] if path.parent.name == _OWN_FOLDER else []
+    found = {}
+    for each in (*own, path, *(path.with_name(f"{path.name}{end}") for end in _BESIDE[:2])):
+        with contextlib.suppress(FileNotFoundError):  # what is beside it comes and goes
+            found[each] = stat.S_IMODE(each.stat().st_mode)
+    return {each: mode for each, mode in found.items() if mode & 0o077}
 
 
 def _privacy(path: Path) -> Check:
-    seen = [each for each in _private(path) if each.exists() and each.stat().st_mode & 0o077]
+    seen = _open_to_others(path)
     if not seen:
         return good(PERMISSIONS, "only its owner can read it")
     said = f"Others on this machine may read {' and '.join(map(str, seen))}: all that was said is in there."
@@ -185,11 +194,10 @@ def _privacy(path: Path) -> Check:
 
 
 def close_to_others(path: Path) -> list[str]:
-    """Take the rights of others from the file and, if it is its own, the folder; says from which."""
+    """Take the rights of others from all that; says from which."""
     changed = []
-    for each in _private(path):
-        mode = stat.S_IMODE(each.stat().st_mode)
-        if mode & 0o077:
+    for each, mode in _open_to_others(path).items():
+        with contextlib.suppress(FileNotFoundError):
             each.chmod(mode & 0o700)  # by its name: to open it would drop SQLite's locks
             changed.append(str(each))
     return changed

@@ -451,8 +451,27 @@ def test_others_may_not_read_it(home, ask):
     assert by_name(data, "wrong")["permissions"]["fixable"]
     code, data = ask("--fix")
     assert code == 0
-    assert len(data["fixed"]) == 2
+    closed = {each.removesuffix(" can be read by its owner alone now") for each in data["fixed"]}
+    assert closed >= {str(path), str(path.parent)}
+    assert all(each.stat().st_mode & 0o077 == 0 for each in path.parent.glob("lcm.db*"))
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+def test_what_sqlite_keeps_beside_it_is_closed_too(home, ask, tmp_path):
+    """In a folder that somebody chose, which stays open: the log of writes holds what was said last."""
+    path = tmp_path / "public" / "own.db"
+    path.parent.mkdir(mode=0o755)
+    store = open_store(path)
+    store.open_session("s")
+    beside = [path.with_name(f"own.db{end}") for end in ("", "-wal", "-shm")]
+    for each in beside:
+        each.chmod(0o644)
+    configure(home, {**HEALTHY, "lcm": {"database": str(path)}})
+    assert "own.db-wal" in by_name(ask()[1], "wrong")["permissions"]["said"]
+    assert len(ask("--fix")[1]["fixed"]) == len(beside)
+    assert [each.stat().st_mode & 0o777 for each in beside] == [0o600] * len(beside)
+    assert path.parent.stat().st_mode & 0o777 == 0o755
+    store.close()
 
 
 def test_fix_touches_nothing_of_another_program(home, ask):
