@@ -105,11 +105,12 @@ def test_a_removed_line_leaves_what_others_need(store):
 def test_stones_come_back_as_they_were(store):
     """A stone is kept with all its fields; a second one of its kind and name takes its place."""
     eraser = store.eraser()
-    eraser.bury(stone("b", 0, "text"))
+    text = Stone("text", "b", 1.0, b"d" * 16, 0, {"length": 9, "shade": "00ff"})
+    eraser.bury(text)
     eraser.bury(stone("a", 3))
     eraser.bury(Stone("session", "a", 2.0, b"e" * 16, 4, {}))
-    assert eraser.stones() == [Stone("session", "a", 2.0, b"e" * 16, 4, {}), stone("b", 0, "text")]
-    assert eraser.stones("text") == [stone("b", 0, "text")]
+    assert eraser.stones() == [Stone("session", "a", 2.0, b"e" * 16, 4, {}), text]
+    assert eraser.stones("text") == [text]
     eraser.unbury("text", "b")
     eraser.unbury("text", "b")
     assert eraser.stones("text") == []
