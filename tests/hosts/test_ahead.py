@@ -6,7 +6,8 @@ import statistics
 import time
 
 import pytest
-from lcm.demo.model import Reply, Script, ScriptedModel, Turn, text_of
+from hostkit import faults_of
+from lcm.demo.model import Call, Reply, Script, ScriptedModel, Turn, text_of
 
 pytestmark = pytest.mark.slow
 
@@ -64,6 +65,33 @@ def test_passes_ask_nobody_because_the_turns_before_did(make_home):
         waits = [end - began for began, end, _ in result["passes"]]
         assert statistics.median(waits) < SECONDS / 2
     assert "made ahead" in home.hermes("lcm", "status").stdout
+    assert 0 == home.hermes("lcm", "verify").returncode
+
+
+def test_passes_inside_one_long_turn_ask_nobody(make_home):
+    """Both hosts: an agent that says much about page after page in one turn, compacted between its steps."""
+    pages = range(30)
+    steps = [
+        Reply(f"{TURNS[n].user} so I turn the page", (Call("read_file", {"path": f"{n}.txt"}),))
+        for n in pages
+    ]
+    turns = [*TURNS[:3], Turn("now read all pages", (*steps, Reply("all read")))]
+    with Timed(Script(turns), SECONDS) as model:
+        home = make_home(model.url)
+        home.install()
+        home.config["lcm"] = {"target": 0.3}
+        home.config["auxiliary"]["transient_retries"] = 0
+        for n in pages:
+            (home.work / f"{n}.txt").write_text(f"This is page {n}.")
+        texts = [turn.user for turn in turns]
+        result = home.drive("ahead", {"turns": texts, "time_between_steps": True})
+        assert "all read" == result["turns"][-1]["final"]
+        assert result["turns"][-2]["compressions"] == 0
+        assert result["turns"][-1]["compressions"] >= 2
+        assert [] == result["problems"]
+        assert len(model.asked) >= 2
+        assert [] == model.within(result["passes"])
+        assert not [faults for request in model.spoken if (faults := faults_of(request.messages))]
     assert 0 == home.hermes("lcm", "verify").returncode
 
 

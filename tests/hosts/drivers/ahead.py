@@ -24,6 +24,17 @@ def watched(engine, passes: list) -> None:
     engine.compress = noted
 
 
+def given_time(engine) -> None:
+    """Let the background end before each answer of the model is looked at, as if that had taken long."""
+    counted = engine.update_from_response
+
+    def waited(usage):
+        engine._ahead.wait(PATIENCE)
+        counted(usage)
+
+    engine.update_from_response = waited
+
+
 def give_up_after(seconds: float) -> None:
     """Let the newer host wait so long for a pass: its config allows no less than the five minutes of a call."""
     from agent import conversation_compression
@@ -43,6 +54,8 @@ def main() -> None:
     passes: list = []
     turns = []
     watched(engine, passes)
+    if job.get("time_between_steps"):
+        given_time(engine)
     history: list = []
     for text in job["turns"]:
         result = agent.run_conversation(text, conversation_history=history)
