@@ -28,8 +28,8 @@ from .verbs import VERBS
 
 __all__ = ["database_path", "main", "run", "setup_parser", "slash"]
 
-#: A hundred times as many new objects as usual before the youngest are looked at, and hardly ever the oldest.
-_SELDOM: Final = (70_000, 50, 100)
+#: A thousand times as many new objects as usual before the youngest are looked at, and hardly ever the oldest.
+_SELDOM: Final = (700_000, 50, 100)
 
 GOOD, WRONG, USAGE, STOPPED = 0, 1, 2, 130
 

@@ -11,6 +11,7 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final
 
 from ..storage.protocol import Store
@@ -40,13 +41,11 @@ class _Rows:
 
     def take(self, entries: Sequence[Entry]) -> None:
         """Put them at the end."""
-        if entries:
-            by_name = dict(zip(Entry._fields, zip(*entries, strict=True), strict=True))
-            for name, column in self.columns.items():
-                column.extend(by_name[name])
-            start = len(self.seqs)
-            self.seqs.extend(by_name["seq"])
-            self.places |= zip(by_name["id"], range(start, len(self.seqs)), strict=True)
+        for name, column in self.columns.items():
+            column.extend(map(attrgetter(name), entries))
+        start = len(self.seqs)
+        self.seqs += [entry.seq for entry in entries]
+        self.places |= {entry.id: place for place, entry in enumerate(entries, start)}
         self.withdrawn += [entry.seq for entry in entries if entry.withdrawn]
         said = "".join([f"{e.uid} {e.version} {e.withdrawn} {e.turn}\n" for e in entries])
         self.digest.update(said.encode("utf-8", "replace"))

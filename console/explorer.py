@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from ..storage.canon import dumper
 from ..storage.fts import node_text
 from ..storage.protocol import Store
 from ..storage.records import Session
@@ -45,6 +46,7 @@ _SCRIPTS: Final = (
     "page.js",
 )
 _MOST_RESULTS: Final = 50
+_as_json: Final = dumper(json.JSONEncoder(separators=(",", ":")))
 #: What could end the element that data stands in, as JSON has it too.
 _SPELT: Final = (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"))
 
@@ -117,7 +119,7 @@ def _data(store: Store, session: Session, progress: Progress) -> Iterator[str]:
 
 
 def _block(name: str, value: Any) -> str:
-    return _element(name, json.dumps(value, separators=(",", ":")))
+    return _element(name, _as_json(value))
 
 
 def _element(name: str, text: str) -> str:

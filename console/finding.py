@@ -129,24 +129,35 @@ class Words:
 
     def __init__(self, said: Iterable[str] = ()) -> None:
         self._letters: set[str] = set()
-        self._meet(said)
+        for each in said:
+            self.meet(each)
+
+    def meet(self, said: str) -> None:
+        """Something that is shown, or searched."""
+        if not said.isascii():
+            other = said.encode("utf-8", "surrogatepass").translate(None, _ASCII)
+            self._letters.update(other.decode("utf-8", "surrogatepass"))
 
     def of(self, rows: Sequence[Any], shown: Sequence[str]) -> dict[str, Any]:
         """What is to be said of a message, by its versions, if what is searched of it is not just what is shown."""
-        self._meet(shown)
+        for each in shown:
+            self.meet(each)
         if all(map(_is_plain, rows)):
             return {}
         pairs = zip(rows, shown, strict=True)
-        found = [[] if row is None else parts(row, said) for row, said in pairs]
-        for some in found:
-            self._meet(each for each in some if isinstance(each, str))
-        return {"found": found}
+        return {"found": [[] if row is None else self._parts(row, said) for row, said in pairs]}
 
-    def _meet(self, said: Iterable[str]) -> None:
-        for each in said:
-            if not each.isascii():
-                other = each.encode("utf-8", "surrogatepass").translate(None, _ASCII)
-                self._letters.update(other.decode("utf-8", "surrogatepass"))
+    def only(self, row: Mapping[str, Any], shown: str) -> list[Any] | None:
+        """The same of the only version of one; None: nothing is to be said."""
+        self.meet(shown)
+        return None if _is_plain(row) else self._parts(row, shown)
+
+    def _parts(self, row: Mapping[str, Any], shown: str) -> list[Any]:
+        found = parts(row, shown)
+        for each in found:
+            if isinstance(each, str):
+                self.meet(each)
+        return found
 
     def letters(self) -> dict[str, Any]:
         """The characters that are no ASCII: which the index keeps, and what it makes of the others."""
@@ -163,14 +174,16 @@ def told(
 ) -> dict[str, Any]:
     """What the index knows of a conversation, and of its summaries, beside their words."""
     numbers = [entry.id for entry in entries]
-    lines = store.lines_of(numbers)
+    older = store.archive().older(session.line)
     beside = _beside(store, nodes)
     return {
         "letters": words.letters(),
         "numbers": list(_runs(numbers)),
         "newest": store.newest(),
         "asked": grep.asked_last(Desk(store, session, Settings())),
-        "lines": list(_changes((number, lines.get(number, 0)) for number in sorted(numbers))),
+        "lines": list(
+            _changes((number, older.get(number, session.line)) for number in sorted(numbers))
+        ),
         "nodes": {**beside._asdict(), "holding": dict(beside.holding)},
     }
 

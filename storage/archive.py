@@ -83,6 +83,9 @@ class Archive(Protocol):
         Nine of ten are; what these tuples leave out is what it takes to read the others.
         """
 
+    def older(self, line: int) -> dict[int, int]:
+        """For each message of the line that stands on an older one too, the oldest of these, by number."""
+
     def beside(self, nodes: Sequence[str]) -> Beside:
         """What counts besides when these nodes are ranked by the words that they hold.
 

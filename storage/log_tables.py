@@ -219,7 +219,7 @@ def lines_of(sql: sqlite3.Connection, messages: Sequence[int]) -> dict[int, int]
 def single(sql: sqlite3.Connection, messages: Sequence[int]) -> list[Kept]:
     """Those of these messages that have one version and are kept in one piece."""
     query = "SELECT id, time, tool, digest, body FROM messages WHERE id {} AND version = 1 AND refs IS NULL"
-    query += " AND typeof(tool) = 'text'"
+    query += " AND typeof(tool) = 'text' AND typeof(body) = 'blob'"
     found: list[Kept] = []
     for which, values in _among(messages):
         found += sql.execute(query.format(which), values)

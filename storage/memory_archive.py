@@ -51,6 +51,10 @@ class MemoryArchive:
         found = self._store.read([(number, 0) for number in there])
         return [(m.id, m.time, m.tool, m.digest, m.body) for m in found if m.versions == 1]
 
+    def older(self, line: int) -> dict[int, int]:
+        found = self._store.lines_of([entry.id for entry in self._store.entries(line)])
+        return {number: oldest for number, oldest in found.items() if oldest < line}
+
     def beside(self, nodes: Sequence[str]) -> Beside:
         return Beside()  # it ranks each text for itself
 

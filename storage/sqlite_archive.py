@@ -20,6 +20,10 @@ _CHUNK = 500
 #: For all words of all summaries: whoever waits asked for something else.
 _BESIDE_SECONDS = 1.0
 _MARK = "UPDATE entries SET withdrawn = ?1, seal = lcm_seal(line, seq, message, turn, ?1) WHERE line = ?2 AND seq = ?3"
+_OLDER = (
+    "SELECT message, min(line) FROM entries e WHERE line < ?1"
+    " AND EXISTS (SELECT 1 FROM entries WHERE message = e.message AND line = ?1) GROUP BY message"
+)
 
 
 class SqliteArchive:
@@ -63,6 +67,10 @@ class SqliteArchive:
     def single(self, messages: Sequence[int]) -> list[Kept]:
         with self._connection.reading() as sql:
             return log_tables.single(sql, messages)
+
+    def older(self, line: int) -> dict[int, int]:
+        with self._connection.reading() as sql:
+            return dict(sql.execute(_OLDER, [line]).fetchall())
 
     def beside(self, nodes: Sequence[str]) -> Beside:
         with self._connection.reading() as sql, fts.working(sql, _BESIDE_SECONDS):

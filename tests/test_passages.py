@@ -95,10 +95,12 @@ def test_numbers_that_are_no_neighbours_are_told_the_same(store):
     "change",
     [
         "body = x'00ff'",
+        "body = CAST(body AS TEXT)",
         "digest = x'00'",
         'refs = \'[[["content"], "00"]]\'',
         "version = 2",
         "tool = 17",
+        "uid = 17",
         "time = 1e300",
     ],
 )

@@ -122,6 +122,19 @@ def test_single_messages_are_read_at_once(store):
     assert [] == store.archive().single([])
 
 
+def test_messages_of_older_lines_are_told(store):
+    """Each with the oldest of the lines that it stands on, if that is older than the one asked for."""
+    lines = [store.open_session(name).line for name in ("one", "two", "three")]
+    one, both = (e.id for e in store.append(lines[0], [(draft(n), n) for n in (1, 2)]))
+    store.append(lines[1], [(draft(3), 1)])
+    (own,) = (e.id for e in store.append(lines[2], [(draft(4), 1)]))
+    store.link(lines[1], [(both, 1)])
+    store.link(lines[2], [(both, 1)])
+    assert {both: lines[0]} == store.archive().older(lines[2]) == store.archive().older(lines[1])
+    assert {} == store.archive().older(lines[0])
+    assert {one, own}.isdisjoint(store.archive().older(lines[2]))
+
+
 def test_the_overview_counts_each_line(store):
     """Messages, withdrawn ones, turns and times; a line without a message has no totals."""
     line = store.open_session("s").line
