@@ -85,8 +85,8 @@ class Home:
         except (OSError, ValueError, TypeError) as error:
             raise Trouble(
                 f"{self.record}, which says what the config was before lcm came, cannot be read: {error}\n"
-                "Nothing was changed. Delete that file and try again: what is then not known of the config, "
-                f"its backups {self.config}.before-lcm-* say."
+                "Nothing was changed. Delete that file and try again. What the config said then has to be put "
+                f"back by hand: {self.config}.before-lcm-* are copies of it."
             ) from error
 
     def edited(self, action: str, before: dict[str, Any]) -> Edit:
