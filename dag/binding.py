@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..storage.canon import decode
+from ..storage.errors import StoreDamaged
 from ..storage.protocol import Store
 from ..storage.records import Draft, Entry, Node
 from .bound import Bound, IngestReport, Memo
@@ -153,8 +153,10 @@ class Run:
         cut = STUB.search(content) if isinstance(content, str) and "[lcm " in content else None
         for kind, name in self.store.resolve(cut[1]) if cut else ():
             if kind == "message":
-                (message,) = self.store.read([(self.store.known([name])[name], 0)])
-                old = decode(message.body)
+                try:
+                    ((_, old),) = self.store.parsed([(self.store.known([name])[name], 0)])
+                except StoreDamaged:  # what is shown of it is all there is
+                    return row, (name,)
                 if is_less(old, row):
                     return row, (name,)
                 row = refilled(old, row)

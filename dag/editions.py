@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Entry
 from .identity import is_fold, is_less, parted
@@ -46,8 +45,8 @@ class Editions:
         """Each message in its versions, the current one first."""
         wanted = [(e.id, v) for e in entries for v in (0, *range(e.version - 1, 0, -1)[:_VERSIONS])]
         found: dict[int, list[Row]] = {}
-        for message in self.store.read(wanted):
-            found.setdefault(message.id, []).append(decode(message.body))
+        for message, row in self.store.parsed(wanted, damaged=True):
+            found.setdefault(message.id, []).append(row)
         return [found[entry.id] for entry in entries]
 
     def apart(self, probes: Iterable[Probe], known: Mapping[str, int]) -> Mapping[str, int]:
@@ -60,7 +59,8 @@ class Editions:
         for name in filter(known.__contains__, firsts):
             rows.setdefault(known[name], []).append(name)
         several = {number: names for number, names in rows.items() if len(names) > 1}
-        own = {message.id: message.uid for message in self.store.read([(n, 0) for n in several])}
+        read = self.store.parsed([(n, 0) for n in several], damaged=True)
+        own = {message.id: message.uid for message, _ in read}
         others = {
             name
             for number, names in several.items()

@@ -21,7 +21,7 @@ def names_of(store: Store, bounds: Iterable[Bound]) -> dict[int, str]:
         StoreError: the store failed.
     """
     uids = {}
-    for message in store.read([(bound.messages[0], 0) for bound in bounds]):
+    for message, _ in store.parsed([(bound.messages[0], 0) for bound in bounds], damaged=True):
         uid = message.uid
         if not MARK.match(mark_of(uid)):
             uid = digest(uid.encode()).hex()

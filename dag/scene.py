@@ -89,8 +89,8 @@ def speaks(store: Store, live: Live) -> bool:
     if not fold:
         return False
     # All of it may be the host's own, whatever uids it names.
-    parts = store.read([(message, 0) for message in bound.messages])
-    return any(part.version > 1 or starts_turn(decode(part.body)) for part in parts)
+    parts = store.parsed([(message, 0) for message in bound.messages], damaged=True)
+    return any(part.version > 1 or starts_turn(said) for part, said in parts)
 
 
 def _asked_again(binding: Binding, at: int) -> int | None:

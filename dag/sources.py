@@ -194,7 +194,7 @@ class Sources:
         version = self._later.get(entry.id, 1)
         if version == entry.version:
             return entry
-        (message,) = self._store.read([(entry.id, version)])
+        ((message, _),) = self._store.parsed([(entry.id, version)], damaged=True)
         return entry._replace(version=version, digest=message.digest)
 
     def _is_kept(self, message: int, cut: Cut) -> bool:

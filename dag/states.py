@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..storage.canon import decode
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node
 from .extractive import key_terms
@@ -129,7 +128,7 @@ def _items(entries: Sequence[Entry], base: Sequence[Node]) -> list[Item]:
 def _text(store: Store, items: Sequence[Item], clean: Redact) -> str:
     """What a summariser reads: what was known, then what is new."""
     wanted = [(item.entry.id, item.entry.version) for item in items if item.entry]
-    new = source_text([decode(message.body) for message in store.read(wanted)], clean)
+    new = source_text([row for _, row in store.parsed(wanted, damaged=True)], clean)
     known = "\n\n".join(node_text(item.node) for item in items if item.node)
     return f"{_BEFORE}\n{clean(known)}\n\n{_SINCE}\n{new}" if known else new
 
@@ -160,7 +159,8 @@ def state_at(store: Store, line: int, turn: int) -> TurnState | None:
         return _of_node(turn, "state", exact[-1])
     if over := _over(store, line, turn):
         return _of_node(turn, "node", over)
-    rows = [decode(message.body) for message in store.read([(e.id, e.version) for e in entries])]
+    pairs = [(entry.id, entry.version) for entry in entries]
+    rows = [row for _, row in store.parsed(pairs, damaged=True)]
     return TurnState(
         turn,
         "messages",

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from . import bodies
-from .canon import decode
 from .errors import StoreError, StoreIndexBroken, StoreSlow
 from .fts_terms import condition, expression
 from .migrations import INDEXES
@@ -74,10 +73,10 @@ def add_messages(sql: sqlite3.Connection, texts: Sequence[tuple[int, str]]) -> N
 
 
 def replace_message(
-    sql: sqlite3.Connection, message: int, old_body: bytes, version: int, text: str
+    sql: sqlite3.Connection, message: int, old_text: str, version: int, text: str
 ) -> None:
     """Index a new current version; the old one moves to minus *version*."""
-    old = indexable(searchable(decode(old_body)))
+    old = indexable(old_text)
     _guarded(
         sql,
         "INSERT INTO message_index (message_index, rowid, text) VALUES ('delete', ?, ?)",

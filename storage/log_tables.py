@@ -15,6 +15,7 @@ from .archive import RETURNED, Kept, Placed
 from .errors import StoreDamaged
 from .records import Draft, Entry
 from .seals import reseal, seal
+from .text import searchable
 from .uids import pack_uid, prefix_range, unpack_uid
 
 __all__ = [
@@ -151,14 +152,18 @@ def stow(sql: sqlite3.Connection, body: bytes) -> tuple[bytes, str | None]:
 
 def revise(sql: sqlite3.Connection, message: int, draft: Draft) -> None:
     """Make *draft* the current version of *message*."""
-    old = bodies.read(sql, [(message, 0)], "")[0]
+    try:
+        ((_, old),) = bodies.parsed(sql, [(message, 0)], "")
+    except StoreDamaged as error:  # the index cannot be told what it holds of it
+        fts.mark(sql, error)
+        old = {}
     version = sql.execute(
         "INSERT INTO versions (message, version, digest, key, body, refs)"
         " SELECT id, version, digest, key, body, refs FROM messages WHERE id = ? RETURNING id",
         [message],
     ).fetchone()[0]
     reseal(sql, "versions", "id = ?", [version])
-    fts.replace_message(sql, message, old.body, version, draft.text)
+    fts.replace_message(sql, message, searchable(old), version, draft.text)
     skeleton, refs = stow(sql, draft.body)
     sql.execute(
         "UPDATE messages SET version = version + 1, digest = ?, key = ?, tokens = ?, tool = ?, body = ?, refs = ?"

@@ -155,3 +155,26 @@ def test_forgetting_goes_on_over_what_is_damaged(told, capsys, place):
         assert main(["forget", "--session", "s", "--yes", "--db", str(copy)]) == 0
         assert main(["verify", "--db", str(copy)]) == 0
         capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b'{"content": "quest', b"{broken}"], ids=["empty", "cut", "odd"]
+)
+def test_what_a_host_makes_of_a_damaged_message_is_stored(told, make, body):
+    """A host that prunes the damaged one goes on being stored: that is a new version, and the index is marked."""
+    put(told, "messages", "body", "id = 6", body)
+    engine = make()
+    rows = talk(33)
+    rows[59]["content"] += LONG
+    rows[5]["content"] = "pruned by the host"
+    report = engine.ingest(rows)
+    assert (report.new, report.revised) == (6, 1)
+    assert ask(engine, "lcm_grep", query="harbour32")["results"]
+    shown = ask(engine, "retrieve_conversation_history", start_turn=3, end_turn=3)["messages"]
+    assert shown[1]["content"] == "pruned by the host"
+    assert len(engine.compress(rows, current_tokens=7000)) < len(rows)
+    engine.close()
+    assert main(["doctor", "--fix", "--db", str(told)]) == 0
+    engine = make()
+    assert ask(engine, "lcm_grep", query="pruned host")["results"]
+    engine.close()
