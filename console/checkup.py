@@ -250,7 +250,7 @@ def _inside(path: Path, looking: Callable[[str], None]) -> Iterator[Check]:
 
 _MADE_AGAIN: Final = (
     "`hermes lcm verify` names them. The messages under them are kept in full. The next compaction makes those again"
-    " that the list shows; a backup of before has them all."
+    " that the list shows; `hermes lcm import FILE` puts all of them back from an export of before."
 )
 
 

@@ -21,6 +21,7 @@ from ..dag.messages import draft_of, is_minted, key_of
 from ..dag.nodes import asked_for, marks_of, uid_of
 from ..storage.archive import Placed
 from ..storage.canon import digest, encode
+from ..storage.errors import StoreDamaged
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Draft, Node, Source
@@ -257,7 +258,7 @@ class _Run:
             except KeyError:
                 self.done.left_out += 1
                 continue
-            (*here,) = self.store.nodes([node.uid])
+            here = self._readable(node.uid)
             if not here:
                 lost = transfer.is_forgotten(record) or node.texts != was.texts
                 self._put(
@@ -265,10 +266,17 @@ class _Run:
                 )
             elif not _same(here[0], node):
                 node = replace(node, uid=gives)
-                if not self.store.nodes([gives]):
+                if not self._readable(gives):
                     self._put(node, gives)
                     self.done.renamed += 1
             self.nodes[was.uid] = node.uid
+
+    def _readable(self, uid: str) -> list[Node]:
+        """The node of that uid; one that is damaged is as good as none, and is put in again."""
+        try:
+            return self.store.nodes([uid])
+        except StoreDamaged:
+            return []
 
     def _put(self, node: Node, gives: str, *, lost: bool = False) -> None:
         """Store a node that *gives* this; *lost*: something in it was forgotten, there or here."""

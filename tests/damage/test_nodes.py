@@ -265,3 +265,15 @@ def test_people_are_told_of_a_damaged_summary(tmp_path, capsys, which):
             assert code == 1
             assert "damaged" in out.out + out.err
     assert doctor(capsys, told.path)[1].keys() == {"summaries"}
+
+
+def test_an_import_puts_damaged_nodes_back(tmp_path, capsys):
+    """What an export from before still has of them is written in their place."""
+    told = Told(tmp_path / "lcm.db")
+    assert main(["export", str(tmp_path / "all.jsonl"), "--db", str(told.path)]) == 0
+    told.damage("frame", "first", "last", "deep")
+    assert len(told.faults()) == 4
+    assert main(["import", str(tmp_path / "all.jsonl"), "--db", str(told.path)]) == 0
+    assert told.faults() == set()
+    assert doctor(capsys, told.path) == (0, {})
+    assert told.stored() == rows_of(32)
