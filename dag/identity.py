@@ -242,10 +242,10 @@ def _words(text: str) -> _Words:
 def likeness(old: Row, new: Row) -> float:
     """How much *new* looks like a later state of *old*: 0 not at all, 1 beyond doubt.
 
-    Beyond doubt: a result of the same call, the same calls where one of the
-    texts is empty, or one text inside the other (a note before or behind it). In
-    between: the share of words they have in common, also where the calls are the
-    same, for servers use their ids again.
+    Beyond doubt: a result of the same call, one text inside the other (a note
+    before or behind it), or the same calls where a text is empty or half of the
+    words are the same: servers use the ids of calls again. In between: the share
+    of words they have in common.
     """
     if role_of(old) != role_of(new):
         return 0.0
@@ -260,7 +260,8 @@ def likeness(old: Row, new: Row) -> float:
     if _encloses(was, now) or _encloses(now, was) or _masks_inside(was, now):
         return 1.0
     words, now_words = (set(text.split(None, _COMPARED)[:_COMPARED]) for text in (was, now))
-    return len(words & now_words) / max(len(words | now_words), 1)
+    share = len(words & now_words) / max(len(words | now_words), 1)
+    return 1.0 if ids and share >= _SAME_ANSWER else share
 
 
 def _encloses(inner: str, outer: str) -> bool:
@@ -274,5 +275,7 @@ def _encloses(inner: str, outer: str) -> bool:
 
 #: A text of this length inside another is no chance.
 _TELLING = 40
+#: Share of words from which two texts beside the same calls are one.
+_SAME_ANSWER = 0.5
 #: Words of either text that are counted.
 _COMPARED = 50_000

@@ -141,13 +141,15 @@ def _by_memory(
     before: Mapping[int, Sequence[int]],
     result: Match,
 ) -> None:
-    """Rows that are as they were in the list before: another agent's list may have taken back what they stand for."""
+    """Rows that are as they were in the list before, and stand for what another agent's list has taken back."""
     if not before:
         return
     places = {entry.id: place for place, entry in enumerate(stored)}
     for n, probe in enumerate(probes):
         wanted = before.get(probe.at, ())
-        found = [places[each] for each in wanted if each in places]
+        found = [
+            places[each] for each in wanted if each in places and stored[places[each]].withdrawn
+        ]
         whole = found and len(found) == len(wanted) and result.taken.isdisjoint(found)
         if whole and not probe.names:
             result.bind(n, *found)

@@ -59,7 +59,14 @@ def see(store: Store, session: Session, frame: str, stubs: Iterable[str], *, goe
     """
     for name in (session.name, *([session.parent] if session.relation == "rotation" else [])):
         before = _open(store, name)
-        after = [each for each in before if not each.is_in(frame, stubs)]
+        shown = [each for each in before if each.is_in(frame, stubs)]
+        # A later one may leave out again what the host had refused to have left out before.
+        again = [each for each in shown if not each.frame][:-1]
+        after = [
+            _void(each) if each in again else each
+            for each in before
+            if each in again or each not in shown
+        ]
         if goes_on:
             after = [each._replace(awaited=False) for each in after]
         if after != before:

@@ -183,7 +183,7 @@ class LCMEngine(ContextEngine):
         self._attachment.session_id = session_id
         self.__dict__.update(COUNTERS)
         self._blocked_at = self._list_tokens = self._asked_at = self._prune_from = 0
-        self._requests = Requests()
+        self._requests, self._refused = Requests(), False
         self.compression_count = self._attachment.arrive()
 
     def _move(self, home: Path) -> None:
@@ -249,6 +249,7 @@ class LCMEngine(ContextEngine):
         self.model, self.base_url, self.api_key = model, base_url, api_key
         self.provider, self.api_mode = provider, api_mode
         if isinstance(context_length, int) and context_length > 0:
+            self._refused = self._refused and context_length <= self.context_length
             self.context_length = context_length
         self.threshold_tokens = self.preview_threshold_tokens(self.context_length)
         self.last_prompt_tokens = self.last_real_prompt_tokens = 0  # measured for another model

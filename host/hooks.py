@@ -40,8 +40,11 @@ class Family:
         self._members.add(engine)
 
     def of(self, session_id: str) -> LCMEngine | None:
-        """An engine that is on that session."""
-        return next((each for each in self._members if each._session_id == session_id), None)
+        """The engine that is on that session: the newest, for one that was left may not be gone yet."""
+        return next(iter(self._all(session_id)[::-1]), None)
+
+    def _all(self, session_id: str) -> list[LCMEngine]:
+        return [each for each in self._members if each._session_id == session_id]
 
     def hooks(self) -> list[Callable[..., None]]:
         """What a host is to call, each named as its hook."""
@@ -60,14 +63,17 @@ class Family:
         self, session_id: str = "", conversation_history: Sequence[Any] | None = None, **kwargs: Any
     ) -> None:
         """A request is about to be sent (older hosts): the one look at a turn that is not over."""
-        if (engine := self._asked(session_id)) is not None:
+        if (engine := self._asked(session_id)) is not None and isinstance(
+            conversation_history, list
+        ):
             with engine._failures.kept("pre_api_request"):
-                at_work(engine, conversation_history or [])
+                at_work(engine, conversation_history)
 
     def api_request_error(self, session_id: str = "", reason: str = "", **kwargs: Any) -> None:
         """A request failed (older hosts): where it was too long, the next pass is to know that it is."""
-        if reason in _TOO_LONG and (engine := self._asked(session_id)) is not None:
-            engine._refused = True
+        if reason in _TOO_LONG and self._asked(session_id) is not None:
+            for engine in self._all(called(session_id)):
+                engine._refused = True
 
     def _asked(self, session_id: str) -> LCMEngine | None:
         """The engine of that session; none for a fork of the agent that only reviews it."""

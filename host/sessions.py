@@ -48,9 +48,8 @@ class Sessions:
         self._patterns = (*settings.ignore_sessions, *settings.memory_only_sessions)
         self._ignored = frozenset(settings.ignore_sessions)
         self._store: Store | None = None
-        self._busy: StoreBusy | None = None
-        """What opening it failed of; said again to the doors that come at once behind the one that waited."""
         self._busy_until = 0.0
+        """Until then nobody waits for the file: a door has waited in vain."""
         self._traceless = traceless
         self._ledgers: dict[str, Ledger] = {}
         self._redact = hermes.redaction() if settings.redact == "store" else None
@@ -92,12 +91,12 @@ class Sessions:
 
     def _database(self, *, create: bool) -> Store:
         if self._store is None:
-            if self._busy and clock.monotonic() < self._busy_until:
-                raise StoreBusy(str(self._busy), self._busy.path)
+            patient = clock.monotonic() >= self._busy_until
             try:  # who looks first opens it for whoever writes later
-                self._store = open_store(self.path, create=create, writes=True)
-            except StoreBusy as error:
-                self._busy, self._busy_until = error, clock.monotonic() + _IMPATIENT_FOR_SECONDS
+                self._store = open_store(self.path, create=create, writes=True, patient=patient)
+            except StoreBusy:
+                if patient:
+                    self._busy_until = clock.monotonic() + _IMPATIENT_FOR_SECONDS
                 raise
         return self._store
 

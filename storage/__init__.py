@@ -16,11 +16,12 @@ __all__ = ["open_store"]
 
 
 def open_store(
-    url: str | Path, *, create: bool = True, writes: bool = False, read_only: bool = False
-) -> Store:
+    url: str | Path, *, create: bool = True, writes: bool = False, read_only: bool = False, patient: bool = True,
+) -> Store:  # fmt: skip
     """Open the store that *url* names, creating it when *create* is true.
 
     *writes*: something may be written to it later, so a database that is there gets the lock file that it lacks.
+    *patient*: whether to wait, five seconds, for whoever has it for itself just now.
     With *read_only* nothing is created and no page of the file is written, whoever asks for what.
 
     Raises:
@@ -39,4 +40,5 @@ def open_store(
         create=create,
         writes=writes,
         read_only=read_only,
+        patient=patient,
     )

@@ -81,9 +81,13 @@ class Connection:
         create: bool,
         writes: bool = False,
         read_only: bool = False,
+        patient: bool = True,
         migrations: Migrations | None = None,
     ) -> None:
-        """*writes*: also without *create* it gets a lock file, in a folder that may be written."""
+        """*writes*: also without *create* it gets a lock file, in a folder that may be written.
+
+        *patient*: whether to wait for whoever holds that just now.
+        """
         self.path = path
         self._writes = writes
         self._read_only = read_only
@@ -93,6 +97,7 @@ class Connection:
         self.begun = 0
         """How many transactions were begun."""
         self._waits = BUSY_SECONDS
+        self._patience = BUSY_SECONDS if patient else 0.0
         self._impatient_until = 0.0
         self._obstacle = False
         self._damage: tuple[int, ...] | None = None
@@ -118,6 +123,7 @@ class Connection:
             self._handle.identity = self._file = files.identity(self.path)
             self._obstacle = not files.may_write(self.path)
             self._set_up()
+        self._patience = BUSY_SECONDS
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -128,7 +134,7 @@ class Connection:
         """
         with contextlib.ExitStack() as held:
             try:
-                held.enter_context(alone(self._handle.lock_file, seconds=BUSY_SECONDS))
+                held.enter_context(alone(self._handle.lock_file, seconds=self._patience))
             except BlockingIOError as error:
                 raise StoreBusy(
                     f"Another process holds {self.path}-lock. If it hangs, `hermes lcm doctor` names it;"

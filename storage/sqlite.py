@@ -38,11 +38,12 @@ class SqliteStore:
     """A :class:`storage.protocol.Store` in one file."""
 
     def __init__(
-        self, path: Path, *, create: bool = True, writes: bool = False, read_only: bool = False
-    ) -> None:
+        self, path: Path, *, create: bool = True, writes: bool = False, read_only: bool = False, patient: bool = True,
+    ) -> None:  # fmt: skip
         self.path = str(path)
+        create = create and not read_only
         self._connection = Connection(
-            path, create=create and not read_only, writes=writes, read_only=read_only
+            path, create=create, writes=writes, read_only=read_only, patient=patient
         )
         self._eraser = SqliteEraser(self._connection)
         self._unindexed: list[tuple[int, str]] = []

@@ -160,7 +160,8 @@ def holding(sql: sqlite3.Connection, needles: Sequence[bytes]) -> dict[str, int]
         columns = [row[1] for row in sql.execute(f"PRAGMA table_info({table})")]
         where = "1" if whole else " OR ".join(_may_hold(table, each, few) for each in columns)
         rows = sql.execute(f"SELECT * FROM {table} WHERE {where}", [] if whole else few)
-        if count := sum(any(_holds(value, few) for value in row) for row in rows):
+        swollen = table == "payloads"
+        if count := sum(any(_holds(value, few, swollen=swollen) for value in row) for row in rows):
             found[table] = count
     return found
 
@@ -173,13 +174,14 @@ def _may_hold(table: str, column: str, needles: Sequence[bytes]) -> str:
     return f"(typeof({column}) IN ('text', 'blob') AND ({said}))"
 
 
-def _holds(value: object, needles: Collection[bytes]) -> bool:
+def _holds(value: object, needles: Collection[bytes], *, swollen: bool) -> bool:
     if isinstance(value, str):
         data = pack_text(value)
     elif isinstance(value, bytes):
         data = value
     else:
         return False
-    with contextlib.suppress(zlib.error):
-        data = swell(data)
+    if swollen:
+        with contextlib.suppress(zlib.error):
+            data = swell(data)
     return any(needle in data for needle in needles)

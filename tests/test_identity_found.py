@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from lcm.dag.fit import stub
 from lcm.dag.ingest import IngestReport
-from ledgers import again, said, stored, user
+from ledgers import again, result, said, stored, user
 
 # the same said again
 
@@ -153,6 +153,33 @@ def test_another_answer_with_calls_of_the_same_ids_is_new(ledger, warm):
     )  # a host that keeps what was tried first shows it again at its next start
     assert both == stored(ledger)
     assert len(both) == len(stored(ledger, withdrawn=True))
+
+
+@pytest.mark.parametrize(
+    "cut", [lambda said: said[: len(said) * 2 // 3], lambda said: f"{said} too"]
+)
+def test_a_turn_whose_words_and_results_a_host_has_changed_is_the_same(ledger, cut):
+    """Results are cleared and answers cut or reworded, as a cleaning host does it: no call is another one for that."""
+    rows = [user("look through all of it")]
+    for n in range(6):
+        function = {"name": "read_file", "arguments": f'{{"path": "f{n}.txt"}}'}
+        calls = [{"id": f"call_{n}", "type": "function", "function": function}]
+        words = (
+            f"Now I read file number {n}, because the one before it did not say what we look for"
+        )
+        rows += [
+            {**said(words), "tool_calls": calls},
+            result(f"call_{n}", f"what stands in {n} " * 9),
+        ]
+    ledger.ingest(rows)
+    changed = [
+        {**row, "content": "[cleared]" if row["role"] == "tool" else cut(row["content"])}
+        if row["role"] != "user"
+        else row
+        for row in rows
+    ]
+    report = again(ledger).ingest(changed)
+    assert (0, 12, 0) == (report.new, report.revised, report.withdrawn)
 
 
 def test_an_answer_with_calls_that_a_host_strips_is_the_same(ledger):

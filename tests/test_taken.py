@@ -141,6 +141,33 @@ def test_the_same_twice_is_one(make, tmp_path):
     assert (1, 1, 1, True) == counts(engine, tmp_path)
 
 
+def test_what_a_later_one_leaves_out_again_proves_none_that_was_refused(make, tmp_path):
+    """Both by stubs alone: the list that shows the second has the stubs of the first, which the host had refused."""
+    engine = make()
+
+    def turn(number, tokens):
+        function = {"name": "r", "arguments": "{}"}
+        calls = [{"id": f"c{number}", "type": "function", "function": function}]
+        return [
+            {"role": "user", "content": f"question {number}"},
+            {"role": "assistant", "content": "", "tool_calls": calls},
+            {"role": "tool", "tool_call_id": f"c{number}", "content": f"res{number} " * tokens},
+            {"role": "assistant", "content": f"answer {number} " * 5},
+        ]
+
+    rows = [row for n, tokens in enumerate((2500, 2500, 30, 30, 30)) for row in turn(n, tokens)]
+    engine.ingest(rows)
+    first = engine.compress(list(rows), engine.threshold_tokens + 500)
+    assert len(first) == len(rows)
+    engine.record_rejected_compaction()
+    rows += [row for n, tokens in enumerate((1800, 30, 30, 30)) for row in turn(n + 5, tokens)]
+    engine.ingest(rows)
+    second = engine.compress(list(rows), engine.threshold_tokens + 2500)
+    assert second is not rows
+    engine.ingest([*second, *turn(10, 30)])
+    assert (1, 1, 1, True) == counts(engine, tmp_path)
+
+
 def test_stubs_beside_a_summary_that_stands_are_told_by_themselves(make, tmp_path):
     """The second compaction writes no summary row: the row of the first, which the list shows, says nothing of it."""
     engine = make(target=0.55, fresh_tail_tokens=1500)

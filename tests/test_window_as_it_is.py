@@ -106,6 +106,28 @@ def test_a_refusal_that_an_answer_followed_is_over(make):
     assert rows is engine.compress(rows, engine.count_tokens(rows))
 
 
+@pytest.mark.parametrize(
+    "leave", [lambda each: each.on_session_start("t"), lambda each: each.update_model("m", 400_000)]
+)
+def test_a_refusal_is_one_of_its_session_and_its_window(make, leave):
+    """Another session, or a model that takes more: nothing was refused there."""
+    engine, rows, family = make(), talk(20), Family()
+    family.join(engine)
+    family.api_request_error(session_id="s", reason="context_overflow")
+    leave(engine)
+    assert rows is engine.compress(rows, engine.count_tokens(rows))
+
+
+def test_a_hook_finds_the_newest_engine_of_a_session(make):
+    """An agent was made anew, and the engine of the one before is not gone yet: both are told of the refusal."""
+    old, new, family, rows = make(), make(), Family(), talk(20)
+    family.join(old)
+    family.join(new)
+    assert family.of("s") is new
+    family.api_request_error(session_id="s", reason="context_overflow")
+    assert rows is not new.compress(rows, new.count_tokens(rows))
+
+
 # a host that lowers the threshold
 
 

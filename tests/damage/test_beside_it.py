@@ -101,8 +101,7 @@ def test_nobody_waits_for_a_lock_that_is_held_for_good(filled, make, capsys, bri
         assert "lcm.db-lock" in " ".join(engine.get_status()["problems"])
         code, wrong = doctor(capsys, filled)
         assert (code, list(wrong)) == (1, ["lock"])
-    engine._attachment.open()._busy_until = 0.0
-    engine.on_turn_complete(talk(33))
+    engine.on_session_end("s", talk(33))  # at once: the lock is free
     assert engine.get_status()["problems"] == []
     engine.close()
     assert texts(filled) == expected(33)
