@@ -397,3 +397,48 @@ def test_where_all_was_forgotten_it_is_said(kept, capsys):
     for verb in (["status"], ["tree"], ["sessions"], ["search", "anything"], ["show", "12345678"]):
         cli(folder, *verb)
         assert "forgotten on request" in "".join(capsys.readouterr()), verb
+
+
+def test_a_string_in_another_case_is_named(kept, capsys):
+    """Upper and lower case count: what stands in another case stays, and each answer says in how many messages
+    and how it differs, without showing it."""
+    folder, engine, rows, _ = kept
+    more = [
+        {"role": "user", "content": f"{NEEDLE.upper()} and {NEEDLE}"},
+        {"role": "assistant", "content": NEEDLE.title()},
+        {"role": "user", "content": f"again {NEEDLE.title()}"},
+    ]
+    engine.ingest([*rows, *more])
+    told = "It also stands in another case in 3 messages; upper and lower case count."
+    for typed, words, code in (
+        (NEEDLE, [], 1),
+        (NEEDLE, ["--yes"], 0),
+        (NEEDLE, ["--yes"], 0),  # it is nowhere now
+    ):
+        assert cli(folder, "forget", "--text", *words, stdin=typed) == code
+        out = capsys.readouterr().out
+        assert told in out and "in capitals in 1, each word with a capital in 2." in out
+        assert NEEDLE not in out.lower()
+    assert "It stands nowhere in the database" in out
+    assert cli(folder, "forget", "--text", "--yes", "--json", stdin=NEEDLE.upper()) == 0
+    assert said(capsys)["other_case"] == {"messages": 2, "forms": {"title": 2}}
+    assert cli(folder, "forget", "--text", "--yes", stdin=NEEDLE.title()) == 0
+    assert "another case" not in capsys.readouterr().out
+
+
+def test_what_is_left_elsewhere_is_named_before_and_after(kept, capsys):
+    """A string is replaced, no message goes; Hermes's own database is named by its path where it is."""
+    folder, _, _, _ = kept
+    assert cli(folder, "forget", "--text", stdin=NEEDLE) == 1
+    out = capsys.readouterr().out
+    assert "It would be replaced by [forgotten] in:\n  5 messages: " in out
+    assert "This would go" not in out
+    assert "Not touched: what Hermes keeps itself (its session database, its logs)" in out
+    (folder.parent / "state.db").touch()
+    for words, code, head in (([], 1, "It would be replaced"), (["--yes"], 0, "Replaced")):
+        assert cli(folder, "forget", "--text", *words, stdin=NEEDLE) == code
+        out = capsys.readouterr().out
+        assert out.startswith(f"{head} by [forgotten] in:")
+        assert "`hermes sessions delete ID`" in out
+        assert f"  session database: {folder.parent / 'state.db'}\n" in out
+        assert out.count("Not touched") == 1
