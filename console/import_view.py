@@ -36,8 +36,10 @@ def _not_done(data: Mapping[str, Any]) -> list[str]:
     known = sum(each["known"] for each in data["sessions"])
     if not data["sessions"] and (data["refused"] or data["bad"]):
         return ["Nothing of it can be imported. Nothing was changed."]
+    more = sum(each.get("summaries", 0) for each in data["sessions"])
+    summaries = f" and {many(more, 'summary node')}" if more else ""
     return [
-        f"It would bring {many(new, 'message')}; {known:,} are here already.",
+        f"It would bring {many(new, 'message')}{summaries}; {known:,} are here already.",
         "Nothing was changed. Run it without --dry-run to import it.",
     ]
 

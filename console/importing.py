@@ -184,7 +184,7 @@ def _own(job: _Job) -> dict[str, Any]:
         "done": None,
     }
     if job.comes(wanted, data):
-        data["backup"] = job.backed_up(sum(each["new"] for each in sessions))
+        data["backup"] = job.backed_up(sum(each["new"] + each["summaries"] for each in sessions))
         with job.opened() as store:
             data["done"] = asdict(restore(store, job.path, found, wanted, job.progress))
     return data
@@ -242,8 +242,15 @@ def _outlook(store: Store, group: Group) -> dict[str, Any]:
         "as": ", ".join(each.name for each in target.sessions),
         "new": len(group.names) - here,
         "known": here,
+        "summaries": len(group.nodes) - _whole(store, group.nodes),
         "skipped": {},
     }
+
+
+def _whole(store: Store, uids: Sequence[str]) -> int:
+    """How many of these nodes are here; of a damaged one no text is left, and a frame has none."""
+    found = store.nodes(uids, brief=True, damaged=True)
+    return sum(bool(node.texts) or node.kind == "frame" for node in found)
 
 
 # a neighbour's database

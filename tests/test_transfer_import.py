@@ -34,6 +34,20 @@ def test_everything_goes_into_an_empty_store(full, tmp_path):
     assert first.read_bytes() == second.read_bytes()
 
 
+def test_summaries_alone_are_told_and_backed_up_for(full, tmp_path):
+    """All messages are here, without a summary, from an export for others: what comes changes what is shown."""
+    new = tmp_path / "new.db"
+    shareable = exported(full, tmp_path / "share.jsonl", "--shareable")
+    imported(shareable, new)
+    whole = exported(full, tmp_path / "whole.jsonl")
+    _, told = imported(whole, new, "--dry-run")
+    assert sum(each["new"] for each in told["sessions"]) == 0
+    assert sum(each["summaries"] for each in told["sessions"]) > 2
+    _, done = imported(whole, new)
+    assert done["backup"]
+    assert done["done"]["nodes"] > 2
+
+
 def test_twice_is_as_once(full, tmp_path):
     """The second import adds nothing, makes no backup, and leaves an export the same."""
     file, new = exported(full, tmp_path / "a.jsonl"), tmp_path / "new.db"
