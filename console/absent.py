@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,10 @@ def mistaken(path: Path, *, named: bool) -> str:
     Args:
         named: the file itself was named. Else it is where the database of a home is.
     """
+    if os.path.isdir(path):  # noqa: PTH112 - of what may not be looked at it says no, and raises nothing
+        return f"{path} is a folder, not a database."
+    if named and os.path.isfile(path):  # noqa: PTH113 - the same
+        return f"{path} is empty: there is no database in it."
     if named:
         return f"There is no such file: {path}."
     home = path.parent.parent

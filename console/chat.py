@@ -17,6 +17,7 @@ from ..storage.errors import StoreMissing
 from . import screen
 from .arguments import add_verbs, options_of
 from .explaining import explain
+from .pointing import in_a_terminal
 from .verb import Answer, Call, Verb
 from .verbs import VERBS
 
@@ -69,7 +70,7 @@ def slash(
     except _Said as said:
         return _short(screen.clean(str(said)))
     except Exception as error:  # noqa: BLE001 - a chat gets words, whatever happens
-        return _short(screen.flat(" ".join(explain(error, db_path))))
+        return _short(screen.flat(in_a_terminal(" ".join(explain(error, db_path)))))
 
 
 def _read(raw: str) -> tuple[Verb, dict[str, Any]]:

@@ -148,7 +148,7 @@ def _no_file(path: Path, mistaken: str) -> Check:
         )
         return wrong("database", said, remedy)
     if mistaken:
-        return note("database", mistaken, ANOTHER)
+        return wrong("database", mistaken, ANOTHER)
     return note("database", f"There is none at {path} yet.", "It begins with the first turn.")
 
 

@@ -22,6 +22,7 @@ from .absent import mistaken
 from .arguments import Help, add_common, add_verbs, options_of
 from .chat import slash
 from .explaining import explain
+from .pointing import in_a_terminal, pointed
 from .salvaging import on_what_is_left
 from .verb import Answer, Call, Verb, WrongCall
 from .verbs import VERBS
@@ -102,7 +103,7 @@ def run(
     as_data = getattr(args, "lcm_json", False)
     if (home := getattr(args, "lcm_home", None)) and not Path(home).expanduser().is_dir():
         error = LookupError(f"There is no folder {home}: --home takes a Hermes home that exists.")
-        return _fail(error, home, as_data=as_data, code=USAGE)
+        return _fail(explain(error, home), as_data=as_data, code=USAGE)
     path = database_path(args, db_path)
     elsewhere = getattr(args, "lcm_db", None) or getattr(args, "lcm_home", None)
     try:
@@ -119,7 +120,10 @@ def run(
         why = ""
         if isinstance(error, StoreMissing) and (elsewhere or not db_path):
             why = mistaken(Path(path), named=bool(getattr(args, "lcm_db", None)))
-        return _fail(error, path, why, as_data=as_data, code=code)
+        what, hint = (
+            in_a_terminal(pointed(each, options_of(args))) for each in explain(error, path, why)
+        )
+        return _fail((what, hint), as_data=as_data, code=code)
     return GOOD if found.good else WRONG
 
 
@@ -202,8 +206,8 @@ def _show(found: Answer, *, as_data: bool) -> None:
         screen.put(piece)
 
 
-def _fail(error: Exception, path: str, why: str = "", *, as_data: bool, code: int = WRONG) -> int:
-    what, hint = explain(error, path, why)
+def _fail(said: tuple[str, str], *, as_data: bool, code: int) -> int:
+    what, hint = said
     if as_data:
         screen.put(f"{screen.to_data({'error': what, 'hint': hint})}\n")
     else:

@@ -10,7 +10,7 @@ import argparse
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,10 +19,11 @@ from ..storage.errors import StoreError
 from . import checkup, hosting
 from .absent import mistaken
 from .check import Check, wrong
+from .pointing import pointed
 from .screen import clean, many, width_of
-from .verb import Answer, Call
+from .verb import Answer, Call, WrongCall
 
-__all__ = ["add", "run"]
+__all__ = ["add", "check", "run"]
 
 _LABELS: Final = {"ok": "ok", "note": "note", "wrong": "WRONG"}
 _INDENT: Final = 21
@@ -41,10 +42,10 @@ def run(call: Call) -> Answer:
         raise LookupError("`hermes lcm doctor --fix` works in a terminal only.")
     host = _host_of(call)
     path = _path_of(call, host)
-    checks = list(_checks(call, host, path))
+    checks = _seen(call, host, path)
     fixed = list(_repaired(call, path, checks)) if fix else []
     if fixed:
-        checks = list(_checks(call, host, path))
+        checks = _seen(call, host, path)
     good = all(check.state != "wrong" for check in checks)
     data = {
         "good": good,
@@ -75,6 +76,14 @@ def _path_of(call: Call, host: hosting.Hosting | None) -> Path:
         if named:
             return Path(named).expanduser()
     return Path(call.path)
+
+
+def _seen(call: Call, host: hosting.Hosting | None, path: Path) -> list[Check]:
+    """All checks, with remedies for the database that the call names."""
+    return [
+        replace(each, remedy=pointed(each.remedy, call.options))
+        for each in _checks(call, host, path)
+    ]
 
 
 def _checks(call: Call, host: hosting.Hosting | None, path: Path) -> Iterator[Check]:
@@ -154,6 +163,12 @@ def _wrapped(head: str, said: str, width: int) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """It is about the whole of a database."""
+    if options.get("session"):
+        raise WrongCall("`doctor` looks at all of it. `status --session ID` is about one session.")
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -101,7 +101,7 @@ class _Job:
 def run(call: Call) -> Answer:
     """See what would come; unless that is all that is asked for, let it come."""
     path = Path(call.options["file"]).expanduser()
-    kind = call.options.get("from") or _kind(path)
+    kind = _kind(path, call.options.get("from"))
     rehearsal = bool(call.options.get("dry_run"))
     settings, aside = _settings(call.path), _aside(call)
     if not (rehearsal or call.options.get("unmasked")) and settings.redact == "store":
@@ -132,11 +132,11 @@ def _settings(database: str) -> Settings:
     return load_settings(section_of(config)).settings
 
 
-def _kind(path: Path) -> str:
-    """``lcm`` for a text; nothing for a database, for its tables say more.
+def _kind(path: Path, told: str | None) -> str:
+    """What the caller says it is; else ``lcm`` for a text, and nothing for a database, for its tables say more.
 
     Raises:
-        LookupError: there is no such file, or it is an export that is made for people.
+        LookupError: there is no such file, it is an export that is made for people, or cannot be what was told.
     """
     if path.is_dir():
         raise LookupError(f"{path} is a folder. Name a file in it.")
@@ -149,7 +149,11 @@ def _kind(path: Path) -> str:
             raise LookupError(
                 f"{path} is an export as {form}. Only jsonl can be imported: export it again with `--format jsonl`."
             )
-    return "" if begin.startswith(_SQLITE) else KINDS[0]
+    if told and told != KINDS[0] and not begin.startswith(_SQLITE):
+        raise LookupError(
+            f"{path} is no SQLite database, so it is none of {told}. If it is an export of lcm, leave out --from."
+        )
+    return told or ("" if begin.startswith(_SQLITE) else KINDS[0])
 
 
 def _looked_at(path: str) -> Store:

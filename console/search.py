@@ -12,6 +12,7 @@ from ..storage.protocol import Store
 from ..storage.records import Session
 from ..tools.desk import Desk
 from ..tools.grep import MODES, ROLES, grep
+from .pointing import in_a_terminal
 from .screen import flat
 from .status import no_session
 from .verb import Answer, Call, number_to
@@ -58,7 +59,7 @@ def view(data: Mapping[str, Any]) -> RenderableType:
         found = f"{count} of {total:,}" if total > count else f"{total:,} found"
         shown.append(Text(f"{found}, mode {data['mode']}; `show UID` opens one", style="dim"))
     else:
-        shown.append(Text(flat(data["note"])))
+        shown.append(Text(flat(in_a_terminal(data["note"]))))
     return Group(*shown)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -191,7 +192,7 @@ def _left_out(why: str, count: Mapping[str, int]) -> str:
 
 def _engine(engine: Mapping[str, Any]) -> str:
     if not engine["known"]:
-        return _UNKNOWN
+        return str(engine["reason"]) or _UNKNOWN
     said = "active" if engine["active"] else "NOT ACTIVE"
     return f"{said}: {engine['reason']}" if engine["reason"] else said
 
@@ -321,6 +322,11 @@ def size(count: float) -> str:
 def run(call: Call) -> Answer:
     """All that is known, also without a store."""
     data = gather(call.store, call.found(), call.facts)
+    if not data["engine"]["known"] and (home := call.options.get("home")):
+        at = shlex.quote(str(home))
+        data["engine"]["reason"] = _UNKNOWN.replace("`hermes", f"`HERMES_HOME={at} hermes").replace(
+            "`scripts/lcm", f"`scripts/lcm --home {at}"
+        )
     if call.store is None:
         data["no_database"] = call.path
         if call.facts is None:  # inside Hermes the home is one

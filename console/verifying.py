@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..storage.errors import StoreBusy, StoreForeign
 from .report import Report
 from .screen import grid, many
-from .verb import Answer, Call
+from .verb import Answer, Call, WrongCall
 from .verify import HostLogAt, verify
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["add", "run"]
+__all__ = ["add", "check", "run"]
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """A part cannot be accounted for without the rest."""
+    if options.get("session"):
+        raise WrongCall("`verify` checks all sessions. `show --session ID` is about one.")
 
 
 def run(call: Call) -> Answer:
-    """Check the whole store; a session that is named must be there."""
-    if call.session:
-        call.found()
+    """Check the whole store."""
     report = verify(call.open(), call.progress, _host_log(call))
     return Answer(report.data(), report.good, _view(report))
 

@@ -134,14 +134,17 @@ class Edit:
     gone: bool = False
 
 
-def find_home(folder: str, python: str | None, ours: Path) -> Home:
+def find_home(folder: str, python: str | None, ours: Path, *, undo: bool = False) -> Home:
     """The home at *folder*; raises Trouble if it is no folder or no Hermes is found.
+
+    *undo*: what was put in is to be taken out.
 
     *ours*: where this clone keeps environments and homes of its own. Its Hermes runs no home but those.
     """
     path = Path(folder).expanduser().resolve()
     if not path.is_dir():
-        raise Trouble(f"{path} is no folder. Hermes makes its home at its first start.")
+        more = "There is nothing to undo." if undo else "Hermes makes its home at its first start."
+        raise Trouble(f"{path} is no folder. {more}")
     own = path.is_relative_to(ours.resolve())
     return Home(path, python_of_hermes(python, None if own else ours))
 

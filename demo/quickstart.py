@@ -264,7 +264,7 @@ def main(given: list[str]) -> int:
             home = find_home(options.into, options.python, PLACE)
             return into(ROOT, home, terminal, yes=options.yes)
         if options.out_of:
-            home = find_home(options.out_of, options.python, PLACE)
+            home = find_home(options.out_of, options.python, PLACE, undo=True)
             return out_of(home, terminal, yes=options.yes)
         return demonstrate(terminal)
     except Trouble as trouble:

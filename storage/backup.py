@@ -73,7 +73,10 @@ def copy(path: Path, target: Path, steps: Steps | None = None) -> Copied:
     with new_file(target) as part:
         with read_only(path) as source:
             if source.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-                raise StoreForeign(f"{path} is no database of this engine.", str(path))
+                raise StoreForeign(
+                    f"{path} is no database of this engine. Set lcm.database to another path.",
+                    str(path),
+                )
             with snapshot(source):
                 counts = source.execute(_COUNTS).fetchone()
                 try:

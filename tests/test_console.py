@@ -97,17 +97,19 @@ def test_a_home_or_a_file_may_be_named_before_or_after_the_verb(call, home, monk
     """All ways lead to the same database."""
     file = home / "lcm" / "lcm.db"
     ways = [
-        ("--home", home, "status"),
-        ("status", "--home", home),
-        ("--db", file, "status"),
-        ("status", "--db", file),
-        ("--home", "/nowhere", "status", "--home", home),
+        ("--home", home, "sessions"),
+        ("sessions", "--home", home),
+        ("--db", file, "sessions"),
+        ("sessions", "--db", file),
+        ("--home", "/nowhere", "sessions", "--home", home),
     ]
     seen = {call(*way) for way in ways}
     monkeypatch.setenv("HERMES_HOME", str(home))
-    seen.add(call("status"))
+    seen.add(call("sessions"))
     assert len(seen) == 1
-    assert str(file) in seen.pop()[1].replace("\n", "")
+    assert seen.pop()[0] == 0
+    for way in (("--home", home), ("--db", file)):
+        assert str(file) in call("status", *way)[1].replace("\n", "")
 
 
 @pytest.mark.parametrize("verb", VERBS[1:], ids=lambda verb: verb[0])
@@ -421,11 +423,11 @@ def test_show_gives_a_message_back_word_for_word(call, home):
     )
 
 
-def test_verify_of_an_unknown_session_is_refused(call, home):
+def test_verify_of_one_session_is_refused(call, home):
     """It must not say that every message of it is accounted for."""
-    code, _, err = call("verify", "--session", "nope", "--home", home)
-    assert code == 1
-    assert "nope" in err
+    code, out, err = call("verify", "--session", "nope", "--home", home)
+    assert (code, out) == (2, "")
+    assert "checks all sessions" in err
 
 
 def test_verify_ends_with_its_verdict(call, home):

@@ -319,8 +319,8 @@ def test_a_folder_that_is_no_home_is_said_to_be_none(tmp_path, capsys):
     (tmp_path / "state.db").touch()
     assert main(["doctor", "--home", str(tmp_path), "--json"]) == 1
     assert "home" not in by_name(json.loads(capsys.readouterr().out), "wrong")
-    assert main(["doctor", "--db", str(tmp_path / "typo.db"), "--json"]) == 0
-    told = by_name(json.loads(capsys.readouterr().out), "note")["database"]["said"]
+    assert main(["doctor", "--db", str(tmp_path / "typo.db"), "--json"]) == 1
+    told = by_name(json.loads(capsys.readouterr().out), "wrong")["database"]["said"]
     assert told == f"There is no such file: {tmp_path / 'typo.db'}."
 
 

@@ -160,7 +160,7 @@ def test_without_a_backup_what_is_left_is_said(database, capsys):
     before = database.read_bytes()
     _, wrong = doctor(database, capsys)
     check = next(each for each in wrong.values() if each["commands"])
-    for said in ("There is no backup in", "hermes lcm export --out", ".recover", "not touched"):
+    for said in ("There is no backup in", "hermes lcm export --db", ".recover", "not touched"):
         assert said in check["remedy"]
     assert check["commands"][-1] == how_to_restore("BACKUP", str(database))[-1]
     assert database.read_bytes() == before
