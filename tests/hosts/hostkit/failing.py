@@ -108,19 +108,13 @@ class NarrowModel(ScriptedModel):
         self.RequestHandlerClass = type("Narrow", (_Narrow, self.RequestHandlerClass), {})
 
 
-class _Narrow(BaseHTTPRequestHandler):
-    """Refuses what is too long for it."""
-
-    server: NarrowModel
+class _Spoiler(BaseHTTPRequestHandler):
+    """What the handler of the scripted model does before it answers."""
 
     def do_POST(self: Any) -> None:
         stream = self.rfile
         raw = stream.read(int(self.headers.get("Content-Length") or 0))
-        body = json.loads(raw)
-        tokens = estimate(body)
-        if body.get("tools") and tokens > self.server.limit:
-            self.server.refused.append(tokens)
-            self._json(400, {"error": {"message": _TOO_LONG, "code": "context_length_exceeded"}})
+        if self._spoils(json.loads(raw)):
             return
         self.rfile = io.BytesIO(raw)
         try:
@@ -129,26 +123,32 @@ class _Narrow(BaseHTTPRequestHandler):
             self.rfile = stream
 
 
-class _Failing(BaseHTTPRequestHandler):
-    """What the handler of the scripted model does before it answers."""
+class _Narrow(_Spoiler):
+    """Refuses what is too long for it."""
+
+    server: NarrowModel
+
+    def _spoils(self: Any, body: dict[str, Any]) -> bool:
+        tokens = estimate(body)
+        if not body.get("tools") or tokens <= self.server.limit:
+            return False
+        self.server.refused.append(tokens)
+        self._json(400, {"error": {"message": _TOO_LONG, "code": "context_length_exceeded"}})
+        return True
+
+
+class _Failing(_Spoiler):
+    """Answers to auxiliary calls go wrong."""
 
     server: FailingModel
 
-    def do_POST(self: Any) -> None:
-        stream = self.rfile
-        raw = stream.read(int(self.headers.get("Content-Length") or 0))
-        body = json.loads(raw)
+    def _spoils(self: Any, body: dict[str, Any]) -> bool:
         source = _PROMPT.search(text_of(body["messages"][-1].get("content")))
         name = self.server.fate(source[1]) if source and not body.get("tools") else ""
         if name:
             self.server.given[name] += 1
             self._fail(WAYS[name], body, source[1])
-            return
-        self.rfile = io.BytesIO(raw)
-        try:
-            super().do_POST()
-        finally:
-            self.rfile = stream
+        return bool(name)
 
     def _fail(self: Any, way: Way, body: dict[str, Any], source: str) -> None:
         if way.late:
