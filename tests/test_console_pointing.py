@@ -72,7 +72,9 @@ def test_status_of_another_home_says_how_to_ask_its_hermes(tmp_path, call):
     engine.on_session_start("talk", hermes_home=str(tmp_path))
     engine.close()
     _, said = call("--home", tmp_path, "status")
-    assert f"HERMES_HOME={tmp_path}hermeslcmstatus" in "".join(said.split())  # in lines of any width
+    assert f"HERMES_HOME={tmp_path}hermeslcmstatus" in "".join(
+        said.split()
+    )  # in lines of any width
 
 
 def test_one_session_is_no_business_of_doctor_and_verify(call):
