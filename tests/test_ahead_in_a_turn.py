@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from threading import Thread
 
 import pytest
@@ -16,11 +15,9 @@ from lcm.dag.tokens import count_message
 from lcm.dag.validity import new_faults
 from lcm.host.hooks import Family
 from lcm.host.surface import REVIEW
+from steps import BESIDE, step, text
 
 WINDOW = 65_536
-#: Tokens that a host sends beside its list.
-BESIDE = 12_000
-WORDS = ("relay", "lamp", "tide", "gauge", "mirror", "harbour", "wind", "oil", "keeper", "signal")
 
 
 @pytest.fixture
@@ -41,20 +38,6 @@ def make(tmp_path):
     yield build
     for engine in made:
         engine.close()
-
-
-def text(seed, tokens):
-    dice = random.Random(seed)
-    return " ".join(f"{dice.choice(WORDS)}{dice.randint(1, 999)}" for _ in range(tokens * 4 // 9))
-
-
-def step(number, tokens=2600):
-    function = {"name": "read", "arguments": json.dumps({"path": f"f{number}"})}
-    calls = [{"id": f"c{number}", "type": "function", "function": function}]
-    return [
-        {"role": "assistant", "content": "", "tool_calls": calls},
-        {"role": "tool", "tool_call_id": f"c{number}", "content": text(number, tokens)},
-    ]
 
 
 def begun(turns=4):

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import random
-
 import pytest
 from lcm import LCMEngine
 from lcm.dag.budget import budget_for
 from lcm.dag.settings import Settings
 from lcm.host.hooks import Family
+from steps import BESIDE, step, text
 
 WINDOW = 200_000
-#: Tokens that a host sends beside its list.
-BESIDE = 12_000
-WORDS = ("relay", "lamp", "tide", "gauge", "mirror", "harbour", "wind", "oil", "keeper", "signal")
 
 
 @pytest.fixture
@@ -34,24 +29,8 @@ def make(tmp_path):
         engine.close()
 
 
-def text(seed, tokens):
-    """About so many tokens, of no other text."""
-    dice = random.Random(seed)
-    return " ".join(f"{dice.choice(WORDS)}{dice.randint(1, 999)}" for _ in range(tokens * 4 // 9))
-
-
 def person(said):
     return {"role": "user", "content": said}
-
-
-def step(number, tokens):
-    """A call and its result."""
-    function = {"name": "read", "arguments": json.dumps({"path": f"f{number}"})}
-    calls = [{"id": f"c{number}", "type": "function", "function": function}]
-    return [
-        {"role": "assistant", "content": "", "tool_calls": calls},
-        {"role": "tool", "tool_call_id": f"c{number}", "content": text(number, tokens)},
-    ]
 
 
 def talk(turns, tokens=1500):
