@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ..dag.cases import other_cases
 from ..dag.forget import (
     LEAST_CHARACTERS,
     SessionPlan,
@@ -107,8 +106,8 @@ def _text(call: Call, text: str) -> Answer:
         raise LookupError(f"The string must have {LEAST_CHARACTERS} characters at least.")
     return _settle(
         call,
-        lambda: _of_text(store, text, plan_text(store, text, call.progress)),
-        lambda: _of_text(store, text, forget_text(store, text, clock.time(), call.progress)),
+        lambda: _of_text(store, plan_text(store, text, call.progress)),
+        lambda: _of_text(store, forget_text(store, text, clock.time(), call.progress)),
     )
 
 
@@ -124,7 +123,7 @@ def _of_session(plan: SessionPlan) -> dict[str, Any]:
     }
 
 
-def _of_text(store: Store, text: str, plan: TextPlan) -> dict[str, Any]:
+def _of_text(store: Store, plan: TextPlan) -> dict[str, Any]:
     return {
         "what": "text",
         "messages": list(dict.fromkeys(message.uid for message in plan.messages)),
@@ -135,7 +134,7 @@ def _of_text(store: Store, text: str, plan: TextPlan) -> dict[str, Any]:
         "told": list(plan.told),
         "session_names": list(plan.names),
         "left": dict(plan.left),
-        "other_case": other_cases(store, text),
+        "other_case": dict(plan.other_case),
     }
 
 

@@ -6,17 +6,12 @@ beginning of each word or of the first. A mixture (``hArbour``) is not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from ..storage.canon import decode
-from ..storage.errors import StoreDamaged
-from ..storage.protocol import Store
-from ..storage.records import Message
 from .erase import forms_of
-from .strings import strings_of
 
-__all__ = ["other_cases"]
+__all__ = ["Cases"]
 
 _CASES: Final[Mapping[str, Callable[[str], str]]] = {
     "lower": str.lower,
@@ -24,23 +19,29 @@ _CASES: Final[Mapping[str, Callable[[str], str]]] = {
     "title": str.title,
     "capitalized": str.capitalize,
 }
-_PAGE: Final = 500
 
 
-def other_cases(store: Store, text: str) -> dict[str, Any]:
-    """In how many messages *text* stands in another case, and in how many in which: by name, those that are found."""
-    wanted = _wanted(text)
-    held: dict[str, set[int]] = {name: set() for name in wanted}
-    every = list(dict.fromkeys(form for forms in wanted.values() for form in forms))
-    for message in _suspects(store, every) if every else ():
-        said = list(strings_of([message.role, decode(message.body)]))
-        for name, forms in wanted.items():
+class Cases:
+    """The other cases of a string, and in which messages they were seen."""
+
+    def __init__(self, text: str) -> None:
+        self._wanted = _wanted(text)
+        self._held: dict[str, set[int]] = {name: set() for name in self._wanted}
+        self.forms = tuple(dict.fromkeys(form for forms in self._wanted.values() for form in forms))
+        """What to look for."""
+
+    def note(self, number: int, said: Sequence[str]) -> None:
+        """A version of message *number* has these strings."""
+        for name, forms in self._wanted.items():
             if any(form in each for form in forms for each in said):
-                held[name].add(message.id)
-    return {
-        "messages": len(set().union(*held.values())),
-        "forms": {name: len(ids) for name, ids in held.items() if ids},
-    }
+                self._held[name].add(number)
+
+    def told(self) -> dict[str, Any]:
+        """In how many messages it stands in another case, and in how many in which: by name, those that were seen."""
+        return {
+            "messages": len(set().union(*self._held.values())),
+            "forms": {name: len(ids) for name, ids in self._held.items() if ids},
+        }
 
 
 def _wanted(text: str) -> dict[str, list[str]]:
@@ -52,17 +53,3 @@ def _wanted(text: str) -> dict[str, list[str]]:
         if change(text) in forms:
             wanted[name] = forms
     return wanted
-
-
-def _suspects(store: Store, forms: Sequence[str]) -> Iterator[Message]:
-    for _, pairs in store.eraser().suspects(forms):
-        for at in range(0, len(pairs), _PAGE):
-            yield from _read(store, pairs[at : at + _PAGE])
-
-
-def _read(store: Store, pairs: Sequence[tuple[int, int]]) -> list[Message]:
-    """Those that can be read: in what others hold nobody can count."""
-    try:
-        return list(store.read(pairs))
-    except StoreDamaged:
-        return [] if len(pairs) == 1 else [each for pair in pairs for each in _read(store, [pair])]

@@ -16,6 +16,7 @@ from ..storage.errors import StoreDamaged, StoreIndexBroken
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
+from .cases import Cases
 from .erase import GONE, Cleaner, eraser, forms_of, stones_of
 from .messages import draft_of, key_of
 from .nodes import marks_of, uid_of
@@ -75,6 +76,8 @@ class TextPlan:
     """uids of summaries by a model over those messages: what one says of it in other words is not known."""
     left: Mapping[str, int] = field(default_factory=dict)
     """In how many rows of what it stands, looked for byte by byte: before the deed, or after it."""
+    other_case: Mapping[str, Any] = field(default_factory=dict)
+    """Where it stands in another case, which stays: see :meth:`.cases.Cases.told`."""
 
 
 _Plan = TypeVar("_Plan", SessionPlan, TextPlan)
@@ -141,8 +144,9 @@ def _again(carry_out: Callable[[], _Plan]) -> _Plan:
 
 def plan_text(store: Store, text: str, progress: Progress | None = None) -> TextPlan:
     """Where *text* stands, in any of its forms."""
-    cleaner, forms = Cleaner(erase=eraser(stones_of(text, 0.0))), forms_of(text)
-    found = [each._replace(body=b"") for each in _messages(store, cleaner, forms, progress)]
+    cleaner, forms, cases = Cleaner(erase=eraser(stones_of(text, 0.0))), forms_of(text), Cases(text)
+    held = _messages(store, cleaner, forms, cases, progress)
+    found = [each._replace(body=b"") for each in held]
     nodes, told = _nodes(store, cleaner, forms, found)
     uids = tuple(uid for _, uid in _uids(store, cleaner, forms))
     return TextPlan(
@@ -152,6 +156,7 @@ def plan_text(store: Store, text: str, progress: Progress | None = None) -> Text
         uids,
         told,
         _standing(store, forms),
+        cases.told(),
     )
 
 
@@ -172,35 +177,39 @@ def _uids(store: Store, cleaner: Cleaner, forms: Sequence[str]) -> list[tuple[in
 
 
 def _messages(
-    store: Store, cleaner: Cleaner, forms: Sequence[str], progress: Progress | None
+    store: Store,
+    cleaner: Cleaner,
+    forms: Sequence[str],
+    cases: Cases,
+    progress: Progress | None,
 ) -> Iterator[Message]:
+    """Those that hold it; what stands in another case is noted beside, for the log is looked through once."""
     total = store.totals().messages if progress else 0
-    for end, pairs in store.eraser().suspects(forms):
+    for end, pairs in store.eraser().suspects([*forms, *cases.forms]):
         for at in range(0, len(pairs), _PAGE):
             if progress:
                 progress("messages", pairs[at][0], max(total, pairs[at][0]))
-            yield from _held(store, pairs[at : at + _PAGE], cleaner, forms)
+            for message in _read(store, pairs[at : at + _PAGE]):
+                row = decode(message.body)
+                said = list(strings_of([message.role, row]))
+                cases.note(message.id, said)
+                if _holds(said, forms) and _is_changed(message, row, cleaner):
+                    yield message
         if progress:
             progress("messages", end, max(total, end))
 
 
-def _held(
-    store: Store, pairs: Sequence[tuple[int, int]], cleaner: Cleaner, forms: Sequence[str]
-) -> list[Message]:
-    """Those that hold it; one that cannot be read is passed over, and its bytes are looked for in the end."""
+def _read(store: Store, pairs: Sequence[tuple[int, int]]) -> list[Message]:
+    """One that cannot be read is passed over; its bytes are looked for in the end."""
     try:
-        return [each for each in store.read(pairs) if _is_held(each, cleaner, forms)]
+        return list(store.read(pairs))
     except StoreDamaged:
-        if len(pairs) == 1:
-            return []
-        return [found for pair in pairs for found in _held(store, [pair], cleaner, forms)]
+        return [] if len(pairs) == 1 else [each for pair in pairs for each in _read(store, [pair])]
 
 
-def _is_held(message: Message, cleaner: Cleaner, forms: Sequence[str]) -> bool:
+def _is_changed(message: Message, row: Any, cleaner: Cleaner) -> bool:
     """Whether there is anything in a message to be taken out."""
-    row, role = decode(message.body), {"role": message.role}
-    if not (_holds(row, forms) or _holds(message.role, forms)):
-        return False
+    role = {"role": message.role}
     return cleaner.row(row) is not row or cleaner.row(role) is not role
 
 
@@ -239,9 +248,9 @@ def forget_text(store: Store, text: str, time: float, progress: Progress | None 
 
 def _forget_text(store: Store, text: str, time: float, progress: Progress | None) -> TextPlan:
     stones, forms = stones_of(text, time), forms_of(text)
-    cleaner = Cleaner(erase=eraser(stones))
+    cleaner, cases = Cleaner(erase=eraser(stones)), Cases(text)
     with store.writing():
-        messages = list(_messages(store, cleaner, forms, progress))
+        messages = list(_messages(store, cleaner, forms, cases, progress))
         nodes, told = _nodes(store, cleaner, forms, messages)
         uids = _uids(store, cleaner, forms)
         if messages or nodes or uids:
@@ -260,6 +269,7 @@ def _forget_text(store: Store, text: str, time: float, progress: Progress | None
         _names(store, forms),
         tuple(uid for _, uid in uids),
         told,
+        other_case=cases.told(),
     )
 
 

@@ -171,7 +171,7 @@ def _may_hold(table: str, column: str, needles: Sequence[bytes]) -> str:
     said = _has(column, needles)
     if table == "payloads":
         said += f" OR substr(CAST({column} AS BLOB), 1, 2) IN ({_HEADS})"
-    return f"(typeof({column}) IN ('text', 'blob') AND ({said}))"
+    return f"({column} >= '' AND ({said}))"  # texts and blobs are: quicker than to ask for its type
 
 
 def _holds(value: object, needles: Collection[bytes], *, swollen: bool) -> bool:
