@@ -31,6 +31,7 @@ _AT_START: Final = ("speaker", "opening")
 _LONG: Final = 40
 _PLAIN: Final = {"role", "content"}
 _RESULT: Final = {"role", "content", "tool_call_id", "tool_name", "name"}
+_CALLS: Final = {"role", "content", "tool_calls"}
 _ASCII: Final = bytes(range(128))
 
 
@@ -80,6 +81,8 @@ def parts(row: Mapping[str, Any], shown: str) -> list[Any]:
     A text is itself, 1 all that is shown, 0 what is shown before the last line, and ``[n]`` the arguments of the
     call *n* in that line.
     """
+    if (call := _only_call(row)) is not None:
+        return call
     whole = searchable(row)
     if whole == shown:
         return [1]
@@ -93,6 +96,23 @@ def parts(row: Mapping[str, Any], shown: str) -> list[Any]:
             found += [before, [number]]
             rest = behind
     return [each for each in [*found, rest] if each != ""]
+
+
+def _only_call(row: Mapping[str, Any]) -> list[Any] | None:
+    """The parts of a message that says nothing beside one call, as most calls do: in a tenth of the time."""
+    calls = row.get("tool_calls")
+    if type(calls) is not list or len(calls) != 1 or type(calls[0]) is not dict:
+        return None
+    if row.keys() != _CALLS or row["content"] not in ("", None):
+        return None
+    function = calls[0].get("function")
+    if type(function) is not dict:
+        return None
+    name, raw = function.get("name"), function.get("arguments")
+    if type(name) is not str or type(raw) is not str or len(raw) < _LONG or "\\" in raw:
+        return None
+    before = f"{name} "
+    return [before, [0]] if f"{before}{raw}".find(raw) == len(before) else None
 
 
 def _arguments(row: Mapping[str, Any]) -> Iterator[tuple[int, str]]:

@@ -6,13 +6,15 @@ import json
 import sqlite3
 
 import pytest
-from lcm.console.finding import Words
+from lcm.console.finding import Words, parts
 from lcm.console.passages import passages
 from lcm.console.pieces import batches, versions
+from lcm.console.wording import words
 from lcm.dag.ingest import Ledger
 from lcm.storage import open_store
 from lcm.storage.canon import digest, encode
 from lcm.storage.records import Draft
+from lcm.storage.text import searchable
 from ledgers import result, said, talk, user
 from talks import HOSTILE
 
@@ -49,6 +51,47 @@ ROWS = [
     result("", "of no call"),
     {"role": "tool", "content": ["parts"], "tool_call_id": "c1"},
 ]  # fmt: skip
+
+
+LONG = '{"path": "/srv/choock/drain/vakind/lum/brom/greal.py", "limit": 200}'
+CALLS = [
+    call(LONG),
+    call(LONG, None),
+    call(LONG, "said before"),
+    call(LONG, []),
+    call(LONG, reasoning="because"),
+    call(LONG.replace("py", "\\n")),
+    call("short"),
+    call("b " * 30),
+    call(LONG) | {"tool_calls": [*call(LONG)["tool_calls"], *call(LONG)["tool_calls"]]},
+    *(
+        call(raw) | {"tool_calls": [{"function": {"name": name, "arguments": raw}}]}
+        for raw in (LONG, "b " * 30, " " * 50)
+        for name in ("", "ab", LONG, f"{LONG} {LONG}", None, 17)
+    ),
+]
+
+
+@pytest.mark.parametrize("row", [row for row in [*ROWS, *CALLS] if "role" in row])
+def test_of_its_parts_a_page_makes_what_the_index_has(row):
+    """Put together as the page does it: texts, what is shown, what is shown before the last line, and arguments."""
+    shown = words(row)
+
+    def part(each):
+        if isinstance(each, str):
+            return each
+        if isinstance(each, list):
+            raw = row["tool_calls"][each[0]]["function"]["arguments"]
+            flat = "\\" in raw
+            return " ".join(f"{k}: {v}" for k, v in json.loads(raw).items()) if flat else raw
+        return shown if each else shown.rpartition("\n")[0]
+
+    assert "".join(map(part, parts(row, shown))) == searchable(row)
+
+
+def test_of_a_call_alone_the_words_are_not_told_twice():
+    """Most messages of agents are such: a page gets the name, and takes the rest from what it shows."""
+    assert parts(call(LONG), words(call(LONG))) == ["read_file ", [0]]
 
 
 def told(store, line):

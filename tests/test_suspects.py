@@ -221,7 +221,9 @@ def test_every_value_is_looked_at_as_it_is_kept(many, rows, needles, types):
         counts = {}
         for table in ("aliases", "payloads"):
             sql.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)  # noqa: S608 - of ours
-            kept = sql.execute(f"SELECT * FROM {table}").fetchall()  # as the types of its columns have it  # noqa: S608
+            kept = sql.execute(
+                f"SELECT * FROM {table}"
+            ).fetchall()  # as the types of its columns have it  # noqa: S608
             hold = partial(holds, swollen=table == "payloads")
             if count := sum(any(map(hold, row)) for row in kept):
                 counts[table] = count
