@@ -119,7 +119,7 @@ def fits(engine, rows, overhead):
 
 
 @pytest.mark.parametrize("overhead", [0, 3000])
-@pytest.mark.parametrize("window", [8000, 32_000, 128_000])
+@pytest.mark.parametrize("window", [8000, pytest.param(32_000, marks=pytest.mark.slow), 128_000])
 @pytest.mark.parametrize("name", LISTS)
 def test_a_list_above_the_threshold_fits_after_one_pass(make, name, window, overhead):
     """No no-op, nothing larger, nothing invalid, and the progress that the host is told of."""

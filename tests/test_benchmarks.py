@@ -41,6 +41,7 @@ def _told(tmp_path_factory):
     return done.stdout, json.loads(file.read_text(encoding="utf-8")), folder
 
 
+@pytest.mark.slow
 def test_every_group_gives_figures(told):
     """``all`` measures what each group measures, and nothing it measures is nothing."""
     _, data, _ = told
@@ -50,6 +51,7 @@ def test_every_group_gives_figures(told):
     assert all(each["ours"] > 0 for each in timed)
 
 
+@pytest.mark.slow
 def test_figures_stand_beside_a_floor(told):
     """Without the bare script's figure from the same run, a figure says nothing about us.
 
@@ -62,6 +64,7 @@ def test_figures_stand_beside_a_floor(told):
     assert len(alone) < len(data["figures"])
 
 
+@pytest.mark.slow
 def test_table_says_what_was_measured_where(told):
     """A reader sees machine, versions, method and every figure."""
     text, data, _ = told
@@ -70,6 +73,7 @@ def test_table_says_what_was_measured_where(told):
     assert all(f"| {each['name']} |" in text for each in data["figures"])
 
 
+@pytest.mark.slow
 def test_databases_are_removed(told):
     """A run leaves nothing behind but the file it was asked for."""
     _, _, folder = told
@@ -117,6 +121,7 @@ def test_transcripts_are_repeated_with_changed_text(transcripts):
     assert "read" == rows[6]["tool_calls"][0]["function"]["name"]
 
 
+@pytest.mark.slow
 def test_transcripts_are_measured(transcripts, tmp_path):
     """The table says what was measured; a folder without any is refused in words."""
     small = ("--sizes", "40", "--stored", "80", "--runs", "1", "--transcripts", str(transcripts))

@@ -518,6 +518,7 @@ def conversation(rnd):
     return rows
 
 
+@pytest.mark.slow
 @settings(
     max_examples=25,
     deadline=None,

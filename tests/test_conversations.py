@@ -143,6 +143,7 @@ def test_a_conversation_of_our_own_fits_and_comes_back_whole(name, window, tmp_p
     check(OWN[name](), window, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL, reason="the real conversations of ../shared/data are not here")
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("folder", sorted({path.parent.name for path in REAL}))

@@ -262,6 +262,7 @@ def dialogue():
     return [{"role": roles[n % 2], "content": each} for n, each in enumerate(paragraphs())]
 
 
+@pytest.mark.slow
 def test_summaries_stand_where_the_agent_finds_them(browser, tmp_path):
     """So do summaries, whose worth depends on those of other conversations, and what stands on a branch."""
     path, said = tmp_path / "lcm.db", dialogue()
@@ -283,6 +284,7 @@ def test_summaries_stand_where_the_agent_finds_them(browser, tmp_path):
         assert differing(browser, path, session, known) == {}
 
 
+@pytest.mark.slow
 def test_earlier_versions_are_found_alike(browser, tmp_path):
     """What a message said before it was changed is found as the agent finds it."""
     path = tmp_path / "lcm.db"
@@ -338,6 +340,7 @@ def real():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not real(), reason=f"NO REAL CONVERSATIONS in {DATA}: what people really ask is not looked at."
 )

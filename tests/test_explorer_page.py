@@ -51,7 +51,7 @@ def served(served_at, talk):
     return served_at(talk)
 
 
-@pytest.fixture(params=["written", "served"])
+@pytest.fixture(params=[pytest.param("written", marks=pytest.mark.slow), "served"])
 def address(request):
     """The page, each way in which it comes."""
     return request.getfixturevalue(request.param)
@@ -227,13 +227,18 @@ def test_the_newest_stays_in_sight_while_one_zooms(browser, address):
     assert behind == pytest.approx(before, abs=2) and before > 10
 
 
-def called(browser, names, expression, *values):
-    """What functions of the page give."""
-    text = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
+@pytest.fixture(scope="module")
+def called(browser):
+    """What functions of the page give, in an empty page in which nothing of them stays."""
     page = browser("about:blank", ready="true").page
-    return page.evaluate(
-        f"(values) => {{ {text}\n return ({expression})(...values); }}", list(values)
-    )
+
+    def call(names, expression, *values):
+        text = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
+        return page.evaluate(
+            f"(values) => {{ {text}\n return ({expression})(...values); }}", list(values)
+        )
+
+    return call
 
 
 @pytest.mark.parametrize(
@@ -247,44 +252,44 @@ def called(browser, names, expression, *values):
         ("", 0, ""),
     ],
 )
-def test_a_label_that_is_cut_says_so(browser, text, room, wanted):
+def test_a_label_that_is_cut_says_so(called, text, room, wanted):
     """It ends in a mark, within its room, on a whole letter; where that is no word, there is none."""
     cut = "(text, room) => fitted(text, (some) => [...some].length <= room)"
-    assert called(browser, ["hover.js"], cut, text, room) == wanted
+    assert called(["hover.js"], cut, text, room) == wanted
 
 
-def test_the_beginning_of_a_text_is_one_line(browser):
+def test_the_beginning_of_a_text_is_one_line(called):
     """Whatever is in it."""
-    assert called(browser, ["hover.js"], "opening", " a\n\tb ", 5) == "a b"
-    assert called(browser, ["hover.js"], "opening", "🤔" * 9, 5) == "🤔🤔🤔🤔…"
+    assert called(["hover.js"], "opening", " a\n\tb ", 5) == "a b"
+    assert called(["hover.js"], "opening", "🤔" * 9, 5) == "🤔🤔🤔🤔…"
 
 
-def test_turns_under_the_curve_end_at_the_last(browser):
+def test_turns_under_the_curve_end_at_the_last(called):
     """The first, round ones and the last, apart; each where it begins."""
     turns = [n // 2 + 1 for n in range(128)]
-    named = called(browser, ["curve.js"], "namedTurns", turns, 15)
+    named = called(["curve.js"], "namedTurns", turns, 15)
     assert [turns[at] for at in named] == [1, 10, 20, 30, 40, 50, 64]
     assert all(at % 2 == 0 for at in named)
-    assert called(browser, ["curve.js"], "namedTurns", turns, 500) == [126]
-    assert called(browser, ["curve.js"], "namedTurns", [], 1) == []
+    assert called(["curve.js"], "namedTurns", turns, 500) == [126]
+    assert called(["curve.js"], "namedTurns", [], 1) == []
 
 
-def test_the_curve_is_as_long_as_the_conversation(browser):
+def test_the_curve_is_as_long_as_the_conversation(called):
     """It begins at nothing, counts what was not withdrawn, and falls where a compaction came."""
     chart = {
         "count": 3,
         "messages": {"tokens": [10, 20, 30], "withdrawn": [0, 1, 0]},
         "passes": [{"at": 2, "tokens": [50, 5]}],
     }
-    found = called(browser, ["curve.js"], "sizesOf", chart)
+    found = called(["curve.js"], "sizesOf", chart)
     assert (found["xs"], found["ys"]) == ([0, 1, 2, 2, 2, 3], [0, 10, 10, 50, 5, 35])
     assert (found["after"], found["marks"][0]["x"]) == ([10, 10, 35], 2)
 
 
-def test_a_turn_opens_where_the_user_speaks(browser):
+def test_a_turn_opens_where_the_user_speaks(called):
     """At the first thing said by the user in it, or at its beginning."""
     talk = {"turn": [1, 2, 2, 2, 3], "role": ["user", "system", "user", "tool", "assistant"]}
-    assert called(browser, ["curve.js"], "(talk) => [0, 1, 2, 3, 4].map((at) => firstOfTurn(talk, at))", talk) == [
+    assert called(["curve.js"], "(talk) => [0, 1, 2, 3, 4].map((at) => firstOfTurn(talk, at))", talk) == [
         0, 2, 2, 2, 4,
     ]  # fmt: skip
 
@@ -442,6 +447,7 @@ def test_a_narrow_page_is_cut_nowhere(browser, served_at, talk, width):
     assert seen.page.evaluate("document.querySelector('#graph').clientWidth") <= width
 
 
+@pytest.mark.slow
 def test_what_has_not_changed_is_not_said_again(browser, served):
     """While nothing is said the page changes nothing that a screen reader would read aloud."""
     seen = browser(served)

@@ -31,7 +31,13 @@ def play(name, path):
 
 
 @pytest.mark.parametrize(
-    "name", ["parent_closes", "unseen", "left_behind", "daemon", "busy", "idle"]
+    "name",
+    [
+        "parent_closes",
+        "left_behind",
+        "busy",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("unseen", "daemon", "idle")),
+    ],
 )
 def test_nothing_is_lost(tmp_path, name):
     """Whichever lives on, whoever looks meanwhile, whoever else writes, with Python's hooks or without."""

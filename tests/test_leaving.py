@@ -14,7 +14,9 @@ from lcm.storage import open_store
 CHILD = Path(__file__).resolve().parent / "support" / "leaving_child.py"
 
 
-@pytest.mark.parametrize("turns", [73, 81, 111, 120, 165, 168])
+@pytest.mark.parametrize(
+    "turns", [73, 81, *(pytest.param(n, marks=pytest.mark.slow) for n in (111, 120, 165, 168))]
+)
 def test_a_process_ends_in_silence(tmp_path, turns):
     """It crashed, or said on standard error that the database was closed under the background."""
     path = tmp_path / "lcm.db"

@@ -240,7 +240,9 @@ def child(path, seconds):
     )
 
 
-@pytest.mark.parametrize("moment", [0.0, 0.3, 0.7])
+@pytest.mark.parametrize(
+    "moment", [0.0, *(pytest.param(each, marks=pytest.mark.slow) for each in (0.3, 0.7))]
+)
 def test_a_migration_that_is_killed_changes_nothing(tmp_path, moment):
     """MIG-05: SIGKILL between two steps: all rows are there in the old schema, and the next start finishes it."""
     path = thaw(FROZEN[-1], tmp_path / "lcm.db")

@@ -330,64 +330,68 @@ def test_a_cut_private_key_is_one_too():
         assert masked.startswith("before") and masked.endswith("behind it all")
 
 
-SIZE = 5_000_000
+#: Texts that are as bad as they can be, by about how many letters they are to have.
 HOSTILE = {
-    "one letter": "a" * SIZE,
-    "base64 in one line": "".join(random.Random(1).choices(_ALPHABET + "+/", k=SIZE)),
-    "a name again and again": "password=" * (SIZE // 9),
-    "flags": "--token " * (SIZE // 8),
-    "quotes that do not close": 'password="a\\' * (SIZE // 12),
-    "escapes": 'password="' + "\\a" * (SIZE // 2),
-    "keys that do not end": "-----BEGIN PRIVATE KEY-----\n" * (SIZE // 28),
-    "keys that do not begin": "-----END PRIVATE KEY-----\n" * (SIZE // 26),
-    "half web tokens": "eyJabcdefghij." * (SIZE // 14),
-    "half addresses": "http://a:" * (SIZE // 9),
-    "headers": "authorization: " * (SIZE // 15),
-    "blanks": "password" + " " * SIZE,
-    "commands": "mysql curl " * (SIZE // 11),
-    "commands over lines": "curl \\\n" * (SIZE // 7),
-    "tags": "<password>" * (SIZE // 10) + "</",
-    "half tags": "</" + "<a.b" * (SIZE // 4),
-    "cookies": "cookie: a=" * (SIZE // 10),
-    "commas": "password=a1" + ",a1b2c3" * (SIZE // 7),
-    "escaped quotes that do not close": ('password=\\"' + "a" * 9 + "\\\\") * (SIZE // 25),
-    "escaped in escaped": 'password=\\"' + "a\\\\" * (SIZE // 3),
-    "bare values": "password=a1b2c3d4 " * (SIZE // 18),
-    "blocks": "password: |\n <" * (SIZE // 14),
-    "blocks that are words": "password: |\n a" * (SIZE // 14),
-    "lines of a block": "password: |\n" + " a1b2\n" * (SIZE // 6),
-    "at after at": "http://a:b" + "@b" * (SIZE // 2),
-    "half netrc": "machine a login b password " * (SIZE // 27),
-    "blanks of a netrc": "machine" + " " * 60 + "password " * (SIZE // 9),
-    "logins": "docker login -u redis-cli " * (SIZE // 26),
-    "one command": "curl " * (SIZE // 5),
-    "one command and a flag": "curl " * (SIZE // 5) + " -u a:b9c",
-    "flags of one command": "curl" + " -u a:b9c" * (SIZE // 9),
-    "flags of none": "curl;" + " -u a:b9c" * (SIZE // 9),
-    "names": "pass " * (SIZE // 5),
-    "names behind a letter that grows": "\u0130" + "pass " * (SIZE // 5),
-    "keys without a digit": "secret=" * (SIZE // 7),
-    "lists that do not close": '"secret": ["a", ' * (SIZE // 16),
-    "objects that do not close": '"secret": {"value": "a", ' * (SIZE // 25),
-    "wide letters": "\uff50assword=" * (SIZE // 9),
-    "nested quantifiers": "a" * 40 + "b" + "(a+)+$" * 1000,
+    "one letter": lambda size: "a" * size,
+    "base64 in one line": lambda size: "".join(random.Random(1).choices(_ALPHABET + "+/", k=size)),
+    "a name again and again": lambda size: "password=" * (size // 9),
+    "flags": lambda size: "--token " * (size // 8),
+    "quotes that do not close": lambda size: 'password="a\\' * (size // 12),
+    "escapes": lambda size: 'password="' + "\\a" * (size // 2),
+    "keys that do not end": lambda size: "-----BEGIN PRIVATE KEY-----\n" * (size // 28),
+    "keys that do not begin": lambda size: "-----END PRIVATE KEY-----\n" * (size // 26),
+    "half web tokens": lambda size: "eyJabcdefghij." * (size // 14),
+    "half addresses": lambda size: "http://a:" * (size // 9),
+    "headers": lambda size: "authorization: " * (size // 15),
+    "blanks": lambda size: "password" + " " * size,
+    "commands": lambda size: "mysql curl " * (size // 11),
+    "commands over lines": lambda size: "curl \\\n" * (size // 7),
+    "tags": lambda size: "<password>" * (size // 10) + "</",
+    "half tags": lambda size: "</" + "<a.b" * (size // 4),
+    "cookies": lambda size: "cookie: a=" * (size // 10),
+    "commas": lambda size: "password=a1" + ",a1b2c3" * (size // 7),
+    "escaped quotes that do not close": lambda size: (
+        ('password=\\"' + "a" * 9 + "\\\\") * (size // 25)
+    ),
+    "escaped in escaped": lambda size: 'password=\\"' + "a\\\\" * (size // 3),
+    "bare values": lambda size: "password=a1b2c3d4 " * (size // 18),
+    "blocks": lambda size: "password: |\n <" * (size // 14),
+    "blocks that are words": lambda size: "password: |\n a" * (size // 14),
+    "lines of a block": lambda size: "password: |\n" + " a1b2\n" * (size // 6),
+    "at after at": lambda size: "http://a:b" + "@b" * (size // 2),
+    "half netrc": lambda size: "machine a login b password " * (size // 27),
+    "blanks of a netrc": lambda size: "machine" + " " * 60 + "password " * (size // 9),
+    "logins": lambda size: "docker login -u redis-cli " * (size // 26),
+    "one command": lambda size: "curl " * (size // 5),
+    "one command and a flag": lambda size: "curl " * (size // 5) + " -u a:b9c",
+    "flags of one command": lambda size: "curl" + " -u a:b9c" * (size // 9),
+    "flags of none": lambda size: "curl;" + " -u a:b9c" * (size // 9),
+    "names": lambda size: "pass " * (size // 5),
+    "names behind a letter that grows": lambda size: "\u0130" + "pass " * (size // 5),
+    "keys without a digit": lambda size: "secret=" * (size // 7),
+    "lists that do not close": lambda size: '"secret": ["a", ' * (size // 16),
+    "objects that do not close": lambda size: '"secret": {"value": "a", ' * (size // 25),
+    "wide letters": lambda size: "\uff50assword=" * (size // 9),
+    "nested quantifiers": lambda _: "a" * 40 + "b" + "(a+)+$" * 1000,
 }
 
 
+@pytest.mark.parametrize("size", [500_000, pytest.param(5_000_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_no_text_takes_long(name):
-    """SEC-02: 5 MB of the worst take seconds of work, and twice as much takes about twice as long."""
-    text = HOSTILE[name]
+def test_no_text_takes_long(name, size):
+    """SEC-02: 5 MB of the worst take seconds of work, and a tenth of it takes about a tenth of the time."""
+    text = HOSTILE[name](size)
     begun = clock.process_time()
     redacted(text)
-    assert clock.process_time() - begun < 20
+    assert clock.process_time() - begun < size / 250_000
 
 
 @pytest.mark.parametrize("name", ["one command", "names", "names behind a letter that grows"])
 def test_a_name_again_and_again_costs_little(name):
     """SEC-02: A name of a command or of a password without anything behind it costs less than a second a megabyte."""
+    text = HOSTILE[name](1_000_000)
     begun = clock.process_time()
-    redacted(HOSTILE[name][:1_000_000])
+    redacted(text)
     assert clock.process_time() - begun < 1
 
 

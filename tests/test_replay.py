@@ -43,7 +43,9 @@ def rows_of(name):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("name", [STORY, *SIX])
+@pytest.mark.parametrize(
+    "name", [STORY, *(pytest.param(name, marks=pytest.mark.slow) for name in SIX)]
+)
 def test_every_request_is_valid_and_within_budget(name, tmp_path):
     """With the settings as they are shipped, at every length of context."""
     rows, passes = rows_of(name), 0

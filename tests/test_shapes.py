@@ -78,7 +78,7 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("redact", ["summaries", "store"])
+@pytest.mark.parametrize("redact", ["summaries", pytest.param("store", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ODD)
 def test_one_odd_value_costs_no_other_row(tmp_path, name, redact):
     """ING-17: Every row is stored, the odd one too, once: by the same engine and by the next."""

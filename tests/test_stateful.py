@@ -42,9 +42,10 @@ def play(examples, seed, steps=STEPS):
     )
 
 
-def test_any_interleaving_of_what_hosts_do():
+@pytest.mark.parametrize("examples", [100, pytest.param(EXAMPLES, marks=pytest.mark.slow)])
+def test_any_interleaving_of_what_hosts_do(examples):
     """Lossless: every message once, whole, in order, under exactly its nodes, and the list valid."""
-    play(EXAMPLES, SEED)
+    play(examples, SEED)
 
 
 @pytest.mark.long

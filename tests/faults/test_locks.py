@@ -81,6 +81,7 @@ def at_once(*works):
     assert raised == []
 
 
+@pytest.mark.slow
 def test_a_lock_that_is_held_defers_a_door(make):
     """CONC-01: a door waits once and not for long, the next ones hardly; what they brought is stored later."""
     engine, rows = make(), talk(2)

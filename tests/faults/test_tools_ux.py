@@ -182,6 +182,7 @@ def test_a_name_inside_a_copied_reference_is_taken(make):
         assert uid == ask(engine, "lcm_expand", uid=written, detail="brief")["uid"]
 
 
+@pytest.mark.slow
 def test_a_search_ends_long_before_the_host_gives_up(make):
     """UX-04: a pattern that takes for ever ends in seconds, with what it found until then, and says so."""
     engine = make()

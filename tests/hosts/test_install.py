@@ -95,7 +95,13 @@ def quickstart(host):
     return run
 
 
-@pytest.fixture(params=sorted(HOMES))
+#: Those that scripts/test --quick tries as well.
+FEW = ("cared-for", "in-brackets", "no-config", "null")
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=() if name in FEW else pytest.mark.slow) for name in HOMES]
+)
 def home(request, tmp_path):
     """A Hermes home with one of the configs."""
     if HOMES[request.param] is not None:
