@@ -221,9 +221,8 @@ def test_every_value_is_looked_at_as_it_is_kept(many, rows, needles, types):
         counts = {}
         for table in ("aliases", "payloads"):
             sql.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)  # noqa: S608 - of ours
-            kept = sql.execute(
-                f"SELECT * FROM {table}"
-            ).fetchall()  # as the types of its columns have it  # noqa: S608
+            # As the types of its columns have it.
+            kept = sql.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608 - of ours
             hold = partial(holds, swollen=table == "payloads")
             if count := sum(any(map(hold, row)) for row in kept):
                 counts[table] = count
