@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import time as clock
 from collections.abc import Mapping
@@ -21,6 +22,8 @@ __all__ = ["add", "check", "how_to_restore", "make_backup", "run"]
 
 FOLDER: Final = "backups"
 """Beside the database: where a backup goes that was given no name."""
+#: Signs that mean something in a pattern of `find`.
+_PATTERN: Final = re.compile(r"[][*?\\]")
 
 
 def make_backup(path: str, target: str = "", progress: Progress | None = None) -> Copied:
@@ -59,14 +62,20 @@ def _dated(folder: Path, stem: str) -> Path:
 def how_to_restore(copied: str, path: str) -> list[str]:
     """Shell commands that put *copied* in the place of the database, which is kept too.
 
-    The WAL goes with the old database: SQLite would replay it into the new one.
+    The WAL goes with the old database: SQLite would replay it into the new one. `find`, because what lies beside
+    the database may be anything or nothing, and shells differ in what they make of a pattern that fits nothing.
     """
     aside = f"{path}.{clock.strftime('%Y%m%d-%H%M%S')}"
     database, kept = shlex.quote(path), shlex.quote(aside)
+    within = shlex.quote(
+        f"{Path(path).parent}/".replace("//", "/")
+    )  # of a link to a folder, what is in it
+    plain = _PATTERN.sub(r"\\\g<0>", Path(path).name)
+    names = rf"\( -name {shlex.quote(plain)} -o -name {shlex.quote(f'{plain}-*')} \)"
     return [
         f"mkdir {kept}",
-        f"mv {database} {database}-* {kept}",
-        f"cp {shlex.quote(copied)} {database}",
+        rf"find {within} -maxdepth 1 {names} -exec mv {{}} {kept} \;",
+        f"test ! -e {database} && cp {shlex.quote(copied)} {database}",
     ]
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -125,6 +126,30 @@ def test_moving_to_another_machine_works_in_a_fresh_home(tmp_path):
     carried.write_bytes(b"another")
     assert "exists" in by_shell(homes[1], there).stderr
     assert kept.read_bytes() == before, "a database that is there is not overwritten"
+
+
+@pytest.mark.parametrize("shell", ["sh -e", "bash -e", "zsh -e"])
+@pytest.mark.parametrize("beside", [(), ("-wal", "-shm"), ("-wal", "-shm", "-lock")])
+def test_the_commands_that_restore_work_whatever_lies_beside(tmp_path, shell, beside):
+    """docs/operations.md: as they are written, in each shell; what was there is kept."""
+    program, flag = shell.split()
+    if shutil.which(program) is None:
+        pytest.skip(f"no {program} here")
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    after = page.partition("\n### Restore\n")[2].partition("\n### ")[0]
+    (commands,) = re.findall(r"^```\n(.*?)^```$", after, re.MULTILINE | re.DOTALL)
+    folder = tmp_path / ".hermes" / "lcm"
+    folder.mkdir(parents=True)
+    names = sorted(f"lcm.db{end}" for end in ("", *beside))
+    for name in names:
+        (folder / name).write_text("old")
+    (tmp_path / "lcm-copy.db").write_text("restored")
+    subprocess.run(
+        [program, flag, "-c", commands], env={**os.environ, "HOME": str(tmp_path)}, check=True
+    )
+    (aside,) = [each for each in folder.iterdir() if each.is_dir()]
+    assert names == sorted(each.name for each in aside.iterdir())
+    assert (folder / "lcm.db").read_text() == "restored"
 
 
 def test_what_was_kept_is_still_kept(place):

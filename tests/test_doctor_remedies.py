@@ -142,7 +142,7 @@ def test_the_newest_backup_is_named_and_its_commands_work(database, capsys):
     check = next(each for each in wrong.values() if each["commands"])
     assert new in check["remedy"]
     assert old not in check["remedy"]
-    assert [each.split()[0] for each in check["commands"]] == ["mkdir", "mv", "cp"]
+    assert [each.split()[0] for each in check["commands"]] == ["mkdir", "find", "test"]
     main(["doctor", "--db", str(database)])
     shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
     commands = shown[

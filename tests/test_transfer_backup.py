@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import pytest
-from lcm.console.backup import make_backup
+from lcm.console.backup import how_to_restore, make_backup
 from lcm.console.cli import main
 from lcm.console.verify import verify
 from lcm.dag.ingest import Ledger
@@ -311,6 +311,38 @@ def test_the_command_says_how_to_restore_and_that_works(database, capsys, tmp_pa
     assert after == bodies(aside / "lcm.db")
 
 
+@pytest.mark.parametrize("shell", ["sh -e", "bash -e", "zsh -e"])
+@pytest.mark.parametrize("beside", [(), ("-wal", "-shm"), ("-wal", "-shm", "-lock")])
+def test_restoring_works_in_each_shell_whatever_lies_beside(tmp_path, shell, beside):
+    """All of the database goes, also by a name that means something in a pattern; nothing else does."""
+    program, flag = shell.split()
+    if shutil.which(program) is None:
+        pytest.skip(f"no {program} here")
+    folder = tmp_path / "it's mine"
+    folder.mkdir()
+    names = ["l[c]m*.db", *(f"l[c]m*.db{end}" for end in beside)]
+    for name in (*names, "lcm.db", "l[c]m*.dbx"):
+        (folder / name).write_text(name)
+    copied = tmp_path / "copy.db"
+    copied.write_text("restored")
+    commands = "\n".join(how_to_restore(str(copied), str(folder / "l[c]m*.db")))
+    subprocess.run([program, flag, "-c", commands], check=True)
+    (aside,) = [each for each in folder.iterdir() if each.is_dir()]
+    assert sorted(names) == sorted(each.name for each in aside.iterdir())
+    assert (aside / "l[c]m*.db").read_text() == "l[c]m*.db"
+    assert (folder / "l[c]m*.db").read_text() == "restored"
+    assert (folder / "lcm.db").exists() and (folder / "l[c]m*.dbx").exists()
+
+
+def test_a_database_that_cannot_be_moved_away_is_not_overwritten(tmp_path):
+    """The last command is carried out whatever became of those before it: line by line they are pasted."""
+    database, copied = tmp_path / "lcm.db", tmp_path / "copy.db"
+    database.write_text("damaged")
+    copied.write_text("restored")
+    subprocess.run(["/bin/sh", "-c", how_to_restore(str(copied), str(database))[-1]], check=False)
+    assert database.read_text() == "damaged"
+
+
 def test_the_command_shows_what_it_made(database, capsys, tmp_path):
     """Text names the file, what it holds, that it was checked, and the commands unwrapped."""
     target = tmp_path / "a name with blanks.db"
@@ -318,7 +350,7 @@ def test_the_command_shows_what_it_made(database, capsys, tmp_path):
     out = capsys.readouterr().out
     assert f"backup: {target}\n" in out
     assert "300 messages, 0 nodes, 1 session" in out and "was checked" in out
-    assert f"  cp '{target}' {database}\n" in out
+    assert f"  test ! -e {database} && cp '{target}' {database}\n" in out
 
 
 def test_the_command_fails_in_one_line(database, capsys, tmp_path):
