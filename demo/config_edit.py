@@ -5,8 +5,9 @@ comes of it is read again; where that is not what it should be (a style that is 
 ruamel.yaml writes the whole file: it comes with every Hermes, and keeps comments, quotes and order.
 
 Reads a JSON job on standard input: ``{"text", "action": "on" | "off", "before": {...}}``; prints JSON:
-``{"text", "before", "remark"}``, where *before* is what "off" needs to put things back as they were,
-and *remark* the comment of the line ``engine``, if that line is changed.
+``{"text", "before", "remark", "compacts"}``, where *before* is what "off" needs to put things back as they
+were, *remark* the comment of the line ``engine``, if that line is changed, and *compacts* whether Hermes asks
+an engine to compact at all.
 """
 
 from __future__ import annotations
@@ -119,6 +120,18 @@ def switch_off(config: Any, before: dict[str, Any]) -> None:
         made_by_us = before and name not in before["sections"]
         if made_by_us and not any(config.get(name, {}).values()):
             config.pop(name, None)
+
+
+def compacts(config: Any) -> bool:
+    """Whether ``compression.enabled`` lets an engine compact, as hosts read it: what is no mapping does not count."""
+    compression = config.get("compression")
+    value = compression.get("enabled", True) if isinstance(compression, dict) else True
+    return str(value).lower() in (
+        "true",
+        "1",
+        "yes",
+        "on",
+    )  # on: a text to this reader, true to theirs
 
 
 def remark(config: Any) -> str:
@@ -365,7 +378,8 @@ def main() -> None:
             text = written(yaml, config, text)
     if (config.get("context") or {}).get("engine") == engine:
         said = ""
-    json.dump({"text": text, "before": before, "remark": said}, sys.stdout)
+    done = {"text": text, "before": before, "remark": said, "compacts": compacts(config)}
+    json.dump(done, sys.stdout)
 
 
 main()

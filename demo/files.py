@@ -1,4 +1,4 @@
-"""Files in a person's own home: the plugin beside its record, and a config that holds keys.
+"""Files in a person's own home: the plugin, and a config that holds keys.
 
 What is written is complete before it takes its place, belongs to whom the home belongs to, and can be
 read by nobody who could not read what was there.
@@ -13,10 +13,6 @@ import shutil
 import tomllib
 from pathlib import Path
 
-#: Remembers, beside the plugin, what the config said before: "engine", "enabled", "disabled",
-#: "sections", "listed" (config_edit.py), "backup" (the name of the copy that was kept, null if there was no
-#: config) and "wrote" (the SHA-256 of the config that was written); and "packages" (what was installed for it).
-RECORD = "installed.json"
 #: Within the plugin's folder, a copy that is not complete yet.
 BESIDE = ".new"
 
@@ -45,7 +41,7 @@ def plugin_parts(root: Path) -> list[str]:
 
 
 def copy_plugin(root: Path, target: Path) -> None:
-    """Make *target* hold the plugin and its record, if it has one. An older copy goes when the new one is whole."""
+    """Make *target* hold the plugin, and nothing else. An older copy goes when the new one is whole."""
     if target.is_symlink():
         target.unlink()
     target.mkdir(parents=True, exist_ok=True)
@@ -61,7 +57,7 @@ def copy_plugin(root: Path, target: Path) -> None:
             else:
                 shutil.copy(source, beside / name)
         for old in target.iterdir():
-            if old.name not in (BESIDE, RECORD):
+            if old.name != BESIDE:
                 _remove(old)
         for name in names:
             (beside / name).rename(target / name)
@@ -86,7 +82,7 @@ def same_plugin(root: Path, target: Path) -> bool:
         return {p.relative_to(base) for p in found if p.is_file() and p.suffix != ".pyc"}
 
     files = held(root, plugin_parts(root))
-    there = held(target, [p.name for p in target.iterdir() if p.name != RECORD])
+    there = held(target, [p.name for p in target.iterdir()])
     return files == there and all(
         filecmp.cmp(root / name, target / name, shallow=False) for name in files
     )

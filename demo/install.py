@@ -8,7 +8,6 @@ never touched.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import itertools
 import json
 import os
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import record
 from .environment import (
     Trouble,
     install,
@@ -30,7 +30,7 @@ from .environment import (
     uninstaller,
     unmet,
 )
-from .files import RECORD, copy_plugin, hand_over, plugin_parts, same_plugin, write_private
+from .files import copy_plugin, hand_over, plugin_parts, same_plugin, write_private
 from .terminal import Terminal
 
 
@@ -62,10 +62,6 @@ class Home:
     def plugin(self) -> Path:
         return self.path / "plugins" / "lcm"
 
-    @property
-    def record(self) -> Path:
-        return self.plugin / RECORD
-
     def config_bytes(self) -> bytes:
         return self.config.read_bytes() if self.config.exists() else b""
 
@@ -75,19 +71,6 @@ class Home:
             return self.config_bytes().decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise Trouble(f"{self.config} cannot be read: {error}") from error
-
-    def recorded(self) -> dict[str, Any]:
-        """What the config said before the plugin came; nothing if that is not known."""
-        if not self.record.exists():
-            return {}
-        try:
-            return {**json.loads(self.record.read_text(encoding="utf-8"))}
-        except (OSError, ValueError, TypeError) as error:
-            raise Trouble(
-                f"{self.record}, which says what the config was before lcm came, cannot be read: {error}\n"
-                "Nothing was changed. Delete that file and try again. What the config said then has to be put "
-                f"back by hand: {self.config}.before-lcm-* are copies of it."
-            ) from error
 
     def edited(self, action: str, before: dict[str, Any]) -> Edit:
         """The config after *action*; raises Trouble, with what to do by hand, if it is not to be read."""
@@ -108,11 +91,12 @@ class Home:
                 f"{self.config} cannot be edited: {answer['error']}\nNothing was changed. Put it right with an "
                 "editor and try again. By hand: `lcm` in the list plugins.enabled, and `engine: lcm` under context."
             )
-        return Edit(with_endings(answer["text"], old), answer["before"], answer["remark"])
+        text = with_endings(answer["text"], old)
+        return Edit(text, answer["before"], answer["remark"], compacts=answer["compacts"])
 
     def as_it_was(self, before: dict[str, Any]) -> Edit | None:
         """The config from before the installation, if nobody has changed it since; else None."""
-        if before.get("wrote") != hashlib.sha256(self.config_bytes()).hexdigest():
+        if before.get("wrote") != record.digest(self.config_bytes()):
             return None
         if before["backup"] is None:
             return Edit("", before, gone=True)
@@ -132,6 +116,8 @@ class Edit:
     remark: str = ""
     #: There is to be no file, as there was none.
     gone: bool = False
+    #: Hermes asks the engine that it uses to compact.
+    compacts: bool = True
 
 
 def find_home(folder: str, python: str | None, ours: Path, *, undo: bool = False) -> Home:
@@ -151,15 +137,15 @@ def find_home(folder: str, python: str | None, ours: Path, *, undo: bool = False
 
 def _unwritable(home: Home, *, config: bool, plugin: bool) -> Path | None:
     """The first place that a change would fail at, or None."""
-    folders, files = [], []
+    folders, files = [home.path], []
     if plugin:
         above = home.plugin.parent
-        folders.append(above if os.path.lexists(above) else home.path)
+        folders += [above] if os.path.lexists(above) else []
         if home.plugin.is_dir() and not home.plugin.is_symlink():
             folders += [home.plugin, *(p for p in home.plugin.rglob("*") if p.is_dir())]
     if config:
         target = home.config.resolve()
-        folders += [home.path, target.parent]
+        folders.append(target.parent)
         files += [target] if target.exists() else []
     for folder in folders:
         if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
@@ -231,7 +217,7 @@ def into(root: Path, home: Home, terminal: Terminal, *, yes: bool) -> int:
 
     Raises Trouble before the first change if something could not be written.
     """
-    missing = unmet(home.python, requirements(root))
+    missing, former = unmet(home.python, requirements(root)), record.read(home.path)
     edit = home.edited("on", {})
     fresh = not same_plugin(root, home.plugin)
     terminal.title(f"The Hermes of {home.path}: what would change")
@@ -242,56 +228,62 @@ def into(root: Path, home: Home, terminal: Terminal, *, yes: bool) -> int:
     changed = _show_config(home, edit, terminal)
     if not (missing or fresh or changed):
         terminal.say("It is installed already. `hermes lcm status` says whether it is used.")
+        _say_if_never_asked(home, edit, terminal)
         return 0
     _make_sure(home, config=changed, plugin=True)
     if not yes and not terminal.agree("Do this?"):
         terminal.say("Nothing was changed.")
         return 1
-    if missing:
-        with terminal.step("Installing what the plugin needs") as step:
-            install(home.python, missing, lambda line: setattr(step, "detail", line))
+    _bring(home, missing, terminal)
     kept = _backup_name(home)
-    record = _record(home, edit, kept, missing)
-    _put(root, home, record, fresh=fresh)
+    wrote = record.digest(edit.text.encode("utf-8"))
+    written = {"backup": kept.name if home.config.exists() else None, "wrote": wrote}
+    record.write(home.path, record.with_what_is_known(former, edit.before, written, missing))
     if fresh:
+        _put(root, home)
         terminal.say(f"Wrote {home.plugin}")
     if changed:
         _write_config(home, edit, kept, terminal)
+    _say_how_to_go_on(home, terminal)
+    _say_if_never_asked(home, edit, terminal)
+    return 0
+
+
+def _bring(home: Home, missing: Sequence[str], terminal: Terminal) -> None:
+    """Install what the plugin needs, if it is not there."""
+    if missing:
+        with terminal.step("Installing what the plugin needs") as step:
+            install(home.python, missing, lambda line: setattr(step, "detail", line))
+
+
+def _say_how_to_go_on(home: Home, terminal: Terminal) -> None:
     terminal.say()
     terminal.say("Installed. Now start Hermes anew, and a gateway with `hermes gateway restart`:")
     terminal.say("what already runs goes on without it. `hermes lcm status` says whether it is on.")
     terminal.say(f"To undo it: scripts/quickstart --out-of {home.path} --python {home.python}")
-    return 0
 
 
-def _put(root: Path, home: Home, record: dict[str, Any], *, fresh: bool) -> None:
-    """Write the record, then the plugin if it is *fresh*: who tries again after a failure finds what was before."""
+def _say_if_never_asked(home: Home, edit: Edit, terminal: Terminal) -> None:
+    """Where compaction is switched off, which is a person's to decide, that nothing will ever be compacted."""
+    if not edit.compacts:
+        terminal.say()
+        terminal.say(
+            "compression.enabled is off: Hermes will never ask any engine to compact, this one neither."
+        )
+        terminal.say(
+            f"To switch it on, write `enabled: true` under `compression:` in {home.config}"
+        )
+
+
+def _put(root: Path, home: Home) -> None:
+    """Write the plugin, after the record: who tries again after a failure finds what was before."""
     plugins = home.plugin.parent
     given = home.plugin if plugins.exists() else plugins
-    if home.plugin.is_symlink():
-        home.plugin.unlink()
-    home.plugin.mkdir(parents=True, exist_ok=True)
     try:
-        write_private(home.record, json.dumps(record).encode("utf-8"), like=home.path)
-        if fresh:
-            copy_plugin(root, home.plugin)
+        copy_plugin(root, home.plugin)
     finally:
-        hand_over(given, home.path)
-
-
-def _record(home: Home, edit: Edit, kept: Path, missing: Sequence[str]) -> dict[str, Any]:
-    """What the way out wants to know: of the config before the first way in, and all packages since."""
-    former = home.recorded()
-    if not (edit.before["engine"] == "lcm" or edit.before["enabled"]):
-        # Nothing in the config is ours: what an earlier record says of it was put back, or never written.
-        former = {name: former[name] for name in ("packages",) if name in former}
-    elif former and "packages" not in former and not missing:
-        return former  # of an older version, which did not write down what it installed
-    packages = [*dict.fromkeys([*former.get("packages", ()), *missing])]
-    wrote = hashlib.sha256(edit.text.encode("utf-8")).hexdigest()
-    backup = kept.name if home.config.exists() else None
-    before = former if "engine" in former else {**edit.before, "backup": backup, "wrote": wrote}
-    return {**before, "packages": packages}
+        if given.exists():
+            hand_over(given, home.path)
 
 
 def out_of(home: Home, terminal: Terminal, *, yes: bool) -> int:
@@ -300,14 +292,18 @@ def out_of(home: Home, terminal: Terminal, *, yes: bool) -> int:
     A config that nobody has changed since is put back byte for byte, any other is edited.
     Raises Trouble before the first change if something could not be written.
     """
-    before = home.recorded()
-    edit = home.as_it_was(before) or home.edited("off", before)
+    before = record.read(home.path)
+    known = before if "engine" in before else {}
+    edit = home.as_it_was(before) or home.edited("off", known)
     terminal.title(f"The Hermes of {home.path}: what would change")
     there = home.plugin.is_symlink() or home.plugin.exists()
-    if there:
-        terminal.say(f"- Remove {home.plugin}")
+    noted = record.place_in(home.path)
+    for each in (*([home.plugin] if there else ()), *([noted] if noted.exists() else ())):
+        terminal.say(f"- Remove {each}")
     changed = _show_config(home, edit, terminal)
-    if not there and not changed:
+    if changed and not known:
+        terminal.say("  What it said before lcm came is written down nowhere.")
+    if not (there or changed or noted.exists()):
         terminal.say("It is not installed there.")
         return 0
     _make_sure(home, config=changed, plugin=there)
@@ -316,14 +312,20 @@ def out_of(home: Home, terminal: Terminal, *, yes: bool) -> int:
         return 1
     if changed:
         _write_config(home, edit, _backup_name(home), terminal)
-    if home.plugin.is_symlink():
-        home.plugin.unlink()
-    elif there:
-        shutil.rmtree(home.plugin)
+    _take_away(home)
+    noted.unlink(missing_ok=True)  # the last: who tries again after a failure finds what was before
     if there:
         terminal.say(f"Removed {home.plugin}")
     _say_what_stays(home, before.get("packages"), terminal)
     return 0
+
+
+def _take_away(home: Home) -> None:
+    """Remove the plugin's folder, or the link in its place."""
+    if home.plugin.is_symlink():
+        home.plugin.unlink()
+    elif home.plugin.exists():
+        shutil.rmtree(home.plugin)
 
 
 def _say_what_stays(home: Home, packages: Sequence[str] | None, terminal: Terminal) -> None:
@@ -344,6 +346,6 @@ def _say_what_stays(home: Home, packages: Sequence[str] | None, terminal: Termin
         terminal.say("- the packages in Hermes's Python")
     else:
         terminal.say(
-            "- the packages in Hermes's Python: they were there before, none was installed"
+            "- the packages in Hermes's Python: they were there already when it was installed"
         )
     terminal.say("- settings under `lcm:` in config.yaml, if any")

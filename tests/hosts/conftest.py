@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from hostkit import GENERATIONS, HermesHome, find_host
+from hostkit.host import ROOT
 from hostkit.scenes import walk
 
 
@@ -36,6 +38,25 @@ def host(request):
         pytest.fail(said) if os.environ.get("CI") == "true" else pytest.skip(said)
     found.clean()  # a run that was killed may have left its copy
     return found
+
+
+@pytest.fixture
+def quickstart(host):
+    """Run scripts/quickstart for this host's Python."""
+
+    def run(*arguments, answer="", code=0, said="stdout"):
+        done = subprocess.run(
+            [ROOT / "scripts" / "quickstart", "--python", host.python, *arguments],
+            input=answer,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        return getattr(done, said)
+
+    return run
 
 
 @pytest.fixture

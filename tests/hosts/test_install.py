@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import stat
@@ -74,25 +73,6 @@ HOMES = {
     "crlf": CARED_FOR.replace("\n", "\r\n"),
     "other-engine": "context:\n  engine: other # why not\nplugins:\n  enabled: []\n",
 }
-
-
-@pytest.fixture
-def quickstart(host):
-    """Run scripts/quickstart for this host's Python."""
-
-    def run(*arguments, answer="", code=0, said="stdout"):
-        done = subprocess.run(
-            [ROOT / "scripts" / "quickstart", "--python", host.python, *arguments],
-            input=answer,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        return getattr(done, said)
-
-    return run
 
 
 #: Those that scripts/test --quick tries as well.
@@ -367,23 +347,6 @@ def test_a_config_that_hermes_would_not_take_is_said_to_be_one(
     assert (tmp_path / "config.yaml").read_text() == text
 
 
-def test_the_way_out_names_the_packages_that_came(quickstart, host, tmp_path):
-    """With the line that takes them out; of a home where none came that is said, and a second time nothing is left."""
-    quickstart("--into", tmp_path, "--yes")
-    record = tmp_path / "plugins" / "lcm" / "installed.json"
-    written = json.loads(record.read_text())
-    assert written["packages"] == []
-    record.write_text(json.dumps({**written, "packages": ["rapidfuzz>=3.9", "sqlite-utils>=4,<5"]}))
-    quickstart("--into", tmp_path, "--yes")
-    said = quickstart("--out-of", tmp_path, "--yes")
-    assert f"Removed {tmp_path / 'plugins' / 'lcm'}" in said
-    (line,) = [each for each in said.splitlines() if " uninstall " in each]
-    assert str(host.python) in line and line.endswith(" rapidfuzz sqlite-utils")
-    assert "It is not installed there." in quickstart("--out-of", tmp_path, "--yes")
-    quickstart("--into", tmp_path, "--yes")
-    assert "none was installed" in quickstart("--out-of", tmp_path, "--yes")
-
-
 @pytest.fixture
 def cared_for(host, tmp_path, monkeypatch):
     """A home whose config holds a key, for functions to be called on; nothing is missing in its Python."""
@@ -408,7 +371,7 @@ def test_what_is_written_belongs_to_whom_the_home_belongs_to(cared_for, monkeypa
         "config.yaml",
         backup.name,
         "plugins",
-        "plugins/lcm/installed.json",
+        "lcm-installed.json",
         "plugins/lcm/dag/plan.py",
     ):
         assert given[name] == (owner.st_uid, owner.st_gid)
@@ -450,10 +413,7 @@ def test_an_upgrade_that_was_interrupted_is_done_again(cared_for, monkeypatch):
         install.into(ROOT, cared_for, Terminal(), yes=True)
     monkeypatch.setattr(shutil, "copytree", copytree)
     assert (cared_for.plugin / "README.md").read_text() == "older"
-    assert {each.name for each in cared_for.plugin.iterdir()} == {
-        *files.plugin_parts(ROOT),
-        files.RECORD,
-    }
+    assert {each.name for each in cared_for.plugin.iterdir()} == {*files.plugin_parts(ROOT)}
     install.into(ROOT, cared_for, Terminal(), yes=True)
     assert files.same_plugin(ROOT, cared_for.plugin)
     install.out_of(cared_for, Terminal(), yes=True)
@@ -472,19 +432,3 @@ def test_a_first_installation_that_was_interrupted_is_done_again(cared_for, monk
     install.into(ROOT, cared_for, Terminal(), yes=True)
     install.out_of(cared_for, Terminal(), yes=True)
     assert cared_for.config.read_text() == changed
-
-
-@pytest.mark.parametrize("text", ['{"engine": nu', "[]"])
-@pytest.mark.parametrize("way", ["--into", "--out-of"])
-def test_a_record_that_is_cut_is_said_to_be_so(quickstart, tmp_path, way, text):
-    """Nothing is changed, and it is said what to do; after that it works."""
-    quickstart("--into", tmp_path, "--yes")
-    record = tmp_path / "plugins" / "lcm" / "installed.json"
-    record.write_text(text)
-    (record.parent / "README.md").write_text("older")
-    said = quickstart(way, tmp_path, "--yes", code=1, said="stderr")
-    assert "Traceback" not in said
-    assert f"{record}, which says what the config was before lcm came, cannot be read" in said
-    assert (record.parent / "README.md").read_text() == "older"
-    record.unlink()
-    quickstart(way, tmp_path, "--yes")
