@@ -88,7 +88,7 @@ class Work:
         return len(self.slow.in_passes) - before
 
 
-@pytest.mark.parametrize("door", ["newer", "older"])
+@pytest.mark.parametrize("door", [pytest.param("newer", marks=pytest.mark.slow), "older"])
 def test_a_pass_inside_a_turn_asks_nobody(make, door):
     """The person's message stays where it is, and every leaf behind it was made between two steps."""
     work = Work(make(Slow(), target=0.3), door)
@@ -98,7 +98,7 @@ def test_a_pass_inside_a_turn_asks_nobody(make, door):
     assert len(set(work.slow.sources)) == len(work.slow.sources)
 
 
-@pytest.mark.parametrize("door", ["newer", "older"])
+@pytest.mark.parametrize("door", [pytest.param("newer", marks=pytest.mark.slow), "older"])
 def test_off_makes_nothing_between_steps(make, door):
     """state_updates: off."""
     work = Work(make(Slow(), target=0.3, state_updates="off"), door)

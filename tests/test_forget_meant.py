@@ -174,6 +174,7 @@ def test_a_summary_that_is_late_does_not_bring_a_string_back(tmp_path):
     store.close()
 
 
+@pytest.mark.slow
 def test_many_forgotten_strings_cost_little():
     """Ten strings in all their forms, in 2 MB: a fraction of a second of work each, whatever the text is made of."""
     stones = [stone for n in range(10) for stone in stones_of(f'string {n} "n{"x" * n}"\n', 1.0)]

@@ -263,7 +263,9 @@ def test_a_migration_that_is_killed_changes_nothing(tmp_path, moment):
         assert sql.execute("SELECT count(later) FROM messages").fetchone() == (49,)
 
 
-@pytest.mark.parametrize("there", [True, False], ids=["old file", "no file"])
+@pytest.mark.parametrize(
+    "there", [pytest.param(True, marks=pytest.mark.slow), False], ids=["old file", "no file"]
+)
 def test_two_processes_that_migrate_at_once(tmp_path, there):
     """MIG-05: one does it, the others wait and find it done; also where all of them make the file."""
     path = tmp_path / "lcm.db"

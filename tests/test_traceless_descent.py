@@ -209,7 +209,13 @@ engine.close()
 """
 
 
-@pytest.mark.parametrize("mode", [(0o400, 0o700), (0o600, 0o500), (0, 0o700)])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        (0o400, 0o700),
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ((0o600, 0o500), (0, 0o700))),
+    ],
+)
 @pytest.mark.parametrize("setting", BOTH)
 def test_a_database_that_may_not_be_written(tmp_path_factory, setting, mode):
     """The same as an ordinary user, for whom modes count: of the file, and of its folder."""
