@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ..storage.audit import Place
+from ..storage.errors import BROKEN
 from ..storage.protocol import Store
 from ..storage.records import Pass, Session
 from . import proofs
-from .report import BROKEN, Findings
+from .report import Findings
 from .screen import many
 from .spans import Spans
 

@@ -12,12 +12,12 @@ from json.encoder import encode_basestring_ascii as said
 from typing import Any, Final
 
 from ..storage.canon import digests, dumper, each_of
+from ..storage.errors import BROKEN
 from ..storage.protocol import Store
 from ..storage.records import Entry
 from ..tools.describe import stamp
 from . import pieces
 from .finding import Words
-from .report import BROKEN
 from .wording import words
 
 __all__ = ["passages"]

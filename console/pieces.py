@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..storage.canon import decode
+from ..storage.proof import numbers_of, read_whole
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
 from ..tools.answers import ToolError
 from ..tools.describe import stamp
-from .reading import numbers_of, read_whole
 from .wording import words
 
 __all__ = ["MOST", "batches", "messages", "node", "nodes", "versions"]

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from ..dag.erase import Cleaner
 from ..storage.canon import decode
+from ..storage.proof import read_whole
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Session
 from ..storage.text import content_text
 from ..tools.describe import stamp
-from .reading import read_whole
 from .screen import clean, many
 from .writing import Manner, batches
 

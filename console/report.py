@@ -5,23 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from ..storage.errors import StoreError
+from ..storage.errors import BROKEN, StoreError
 from .screen import many
 
-__all__ = ["BROKEN", "Counts", "Finding", "Findings", "Report"]
-
-#: What reading a damaged row may raise, apart from what the store has words for.
-BROKEN: Final = (
-    StoreError,
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-)
+__all__ = ["Counts", "Finding", "Findings", "Report"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,8 @@ def _head(result: Mapping[str, Any]) -> Any:
         text.append(f", under {result['covered_by'][:_SHORT]}", style="dim")
     if result.get("withdrawn"):
         text.append(", withdrawn", style="yellow")
+    if result.get("damaged"):
+        text.append(f", {result['damaged']}", style="red")
     return text
 
 

@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ..dag.settings import Settings
 from ..dag.states import state_at
 from ..storage.canon import decode
+from ..storage.proof import ALTERED, read_whole
 from ..storage.protocol import Store
-from ..storage.records import Node, Session
+from ..storage.records import Message, Node, Session
 from ..tools.answers import ToolError
 from ..tools.desk import Desk
 from .present import present
@@ -54,12 +55,25 @@ def gather(store: Store, session: Session, uid: str) -> dict[str, Any]:
             "names": list(names.get(message.id, ())),
             "turn": places[message.id].turn if message.id in places else None,
             "version": message.version,
-            "message": decode(message.body),
+            "message": row,
+            **({} if whole else {"damaged": ALTERED}),
         }
-        for message in store.read(pairs)
+        for message, row, whole in _read(store, pairs)
     ]
     said = _summary(found.node) if found.node is not None else {}
     return {"uid": name, "kind": kind, **said, "messages": messages}
+
+
+def _read(
+    store: Store, pairs: Sequence[tuple[int, int]]
+) -> Iterator[tuple[Message, dict[str, Any], bool]]:
+    """Messages, what the host had, and whether that is what was stored: of one that is not, what there is."""
+    for pair, message in zip(pairs, read_whole(store, pairs), strict=True):
+        if message is not None:
+            yield message, decode(message.body), True
+        else:
+            ((found, row),) = store.parsed([pair], damaged=True)
+            yield found, row, False
 
 
 def _summary(node: Node) -> dict[str, Any]:
@@ -131,7 +145,9 @@ def view(data: Mapping[str, Any]) -> str:
         turn = f" turn {each['turn']}" if each["turn"] else ""
         # What another program called it says where it came from; other uids say nothing to a person.
         origin = "".join(f", {name}" for name in each["names"] if ":" in name)
-        shown.append(f"[{each['uid'][:8]}{turn} {row.get('role')}{origin}]\n{words(row)}\n")
+        damage = f", {each['damaged']}" if "damaged" in each else ""
+        head = f"[{each['uid'][:8]}{turn} {row.get('role')}{origin}{damage}]"
+        shown.append(f"{head}\n{words(row)}\n")
     return clean("\n".join(shown))
 
 
@@ -163,7 +179,8 @@ def run(call: Call) -> Answer:
         return Answer(data, text=view_turn(data))
     found = [gather(call.open(), session, name) for name in _names(call.options["uid"])]
     text = "\n".join(map(view, found))
-    return Answer(found[0] if len(found) == 1 else {"found": found}, text=text)
+    whole = not any("damaged" in message for each in found for message in each["messages"])
+    return Answer(found[0] if len(found) == 1 else {"found": found}, whole, text=text)
 
 
 def _names(words: Sequence[str]) -> list[str]:

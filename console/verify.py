@@ -15,12 +15,13 @@ from pathlib import Path
 
 from ..storage.audit import Audit, Weighed
 from ..storage.canon import digest
+from ..storage.errors import BROKEN
 from ..storage.forget import given
 from ..storage.protocol import Store
 from ..storage.records import Node, Pass, Session
 from .accounts import Accounts
 from .host_check import check_host
-from .report import BROKEN, Counts, Findings, HostCounts, Report
+from .report import Counts, Findings, HostCounts, Report
 from .screen import many
 from .spans import Spans
 from .verb import Progress

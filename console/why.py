@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from ..storage.proof import read_whole
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node, Pass, Session
 from ..tools.describe import stamp
 from .present import Present, present
-from .reading import read_whole
 from .screen import flat, many
 from .status import no_session
 from .verb import Answer, Call

@@ -20,10 +20,10 @@ from ..dag.redact import Redact
 from ..dag.taken import taken
 from ..storage.canon import decode, digest, encode
 from ..storage.forget import given
+from ..storage.proof import numbers_of, read_whole
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
 from . import transfer
-from .reading import numbers_of, read_whole
 from .verb import Progress
 
 __all__ = [

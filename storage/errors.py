@@ -20,7 +20,10 @@ Each carries the path it is about. What SQLite raises is mapped in one place,
 
 from __future__ import annotations
 
+from typing import Final
+
 __all__ = [
+    "BROKEN",
     "StoreBusy",
     "StoreClosed",
     "StoreDamaged",
@@ -96,3 +99,15 @@ class StoreBusy(StoreError):
 
 class StoreUnwritable(StoreError):
     """The database cannot be written: permission, read-only, or a full disk."""
+
+
+#: What reading a damaged row may raise, apart from what there are words for here.
+BROKEN: Final = (
+    StoreError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)

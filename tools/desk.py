@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..dag.settings import Settings
+from ..storage.proof import altered
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
 from ..storage.text import searchable
@@ -132,6 +133,10 @@ class Desk:
         ):
             self._said[pair] = message, searchable(row)
         return [self._said[pair] for pair in pairs]
+
+    def altered(self, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+        """Those of these messages that are not what was stored: whoever shows them says so."""
+        return altered(self.store, pairs)
 
     def rows(self, pairs: list[tuple[int, int]]) -> list[tuple[Message, dict[str, Any]]]:
         """Messages, as (number, version) pairs, with what the host had."""

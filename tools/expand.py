@@ -54,7 +54,7 @@ def _node(desk: Desk, node: Node, wanted: str, cursor: Any) -> dict[str, Any]:
         pairs = desk.store.stands_for(node.uid)
         places = desk.places([number for number, _ in pairs])
         turns = {number: entry.turn for number, entry in places.items()}
-        entries, following = page(pairs, turns, cursor, desk.rows, desk.page)
+        entries, following = page(pairs, turns, cursor, desk, desk.page)
         total = {"total_messages": len(pairs), "total_tokens": node.source_tokens}
         return answer | total | {"messages": entries, "cursor": following}
     level = nearest(node, wanted)
@@ -84,7 +84,7 @@ def _message(desk: Desk, message: Message, wanted: str, cursor: Any) -> dict[str
     if wanted == "raw":
         turns = {message.id: place.turn} if place else {}
         pairs = [(message.id, message.version)]
-        entries, following = page(pairs, turns, cursor, desk.rows, desk.page)
+        entries, following = page(pairs, turns, cursor, desk, desk.page)
         return answer | {"messages": entries, "cursor": following}
     ((_, row),) = desk.rows([(message.id, message.version)])
     text, following = text_page(_derived(message_text(row), wanted), cursor, desk.page)
@@ -107,7 +107,7 @@ def retrieve(
     if wanted == "raw":
         pairs = [(entry.id, 0) for entry in entries]
         numbers = {entry.id: entry.turn for entry in entries}
-        rows, following = page(pairs, numbers, cursor, desk.rows, desk.page)
+        rows, following = page(pairs, numbers, cursor, desk, desk.page)
         gone = {entry.uid for entry in entries if entry.withdrawn}
         messages = [row | {"withdrawn": True} if row["uid"] in gone else row for row in rows]
         return {"messages": messages, "cursor": following}

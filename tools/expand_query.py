@@ -10,6 +10,7 @@ from typing import Any
 from ..dag.answering import Question, answered
 from ..dag.replies import Rejected
 from ..dag.tokens import clip, count_text
+from ..storage.proof import ALTERED
 from ..storage.records import Filter, Message
 from ..storage.text import searchable
 from .answers import ToolError
@@ -139,6 +140,7 @@ def _passages(
         )
     )
     needles = terms_of(question).needles
+    altered = desk.altered([(message.id, message.version) for message in messages])
     kept: list[tuple[tuple[int, int], _Passage]] = []
     left = budget
     for message in messages:
@@ -149,6 +151,8 @@ def _passages(
             continue
         shown = text if count_text(text) <= room else clip(snippet(text, needles, room * 3), room)
         said = f"{message.role}, turn {place.turn}" if place else message.role
+        if (message.id, message.version) in altered:
+            said += f", {ALTERED}"
         passage = _Passage(
             message.uid, f"{said}, {stamp(message.time)}", shown, len(shown) == len(text)
         )

@@ -8,17 +8,27 @@ canonical JSON under ``json``. Concatenate the pieces.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from ..dag.tokens import is_boundary
 from ..storage.canon import encode, unpack_text
+from ..storage.proof import ALTERED
 from ..storage.records import Message
 from .answers import ToolError, to_json, weight
 
 __all__ = ["page", "piece_of", "position", "text_page"]
 
-Load = Callable[[list[tuple[int, int]]], list[tuple[Message, dict[str, Any]]]]
+
+class Reader(Protocol):
+    """Whoever reads messages, as (number, version)."""
+
+    def rows(self, pairs: list[tuple[int, int]]) -> list[tuple[Message, dict[str, Any]]]:
+        """Messages, with what the host had."""
+
+    def altered(self, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+        """Those of them that are not what was stored."""
+
 
 _BATCH = 50
 #: What the first part of a message may have of its other fields; a message with more comes as JSON.
@@ -33,7 +43,7 @@ _SHOWN = ("tool_calls", "tool_call_id", "tool_name", "name", "reasoning", "reaso
 
 
 def page(
-    pairs: Sequence[tuple[int, int]], turns: dict[int, int], cursor: Any, load: Load, most: int
+    pairs: Sequence[tuple[int, int]], turns: dict[int, int], cursor: Any, reader: Reader, most: int
 ) -> tuple[list[dict[str, Any]], str | None]:
     """Entries for the (number, version) *pairs* from *cursor* on, and the next cursor (None: that was all).
 
@@ -46,8 +56,10 @@ def page(
     entries: list[dict[str, Any]] = []
     room = most
     while index < len(pairs):
-        for message, row in load(list(pairs[index : index + _BATCH])):
+        for message, row in reader.rows(list(pairs[index : index + _BATCH])):
             entry, more = _whole(message, row, turns.get(message.id)), 0
+            if reader.altered([(message.id, message.version)]):
+                entry["damaged"] = ALTERED
             size = weight(to_json(entry))
             if offset or size > room:
                 if entries and (size <= most or room < 2 * _LEAST_PIECE):  # a page of its own

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..dag.tokens import count_text
+from ..storage.proof import ALTERED
 from ..storage.records import Entry, Filter, Hit, Message, Node
 from .answers import to_json
 from .describe import stamp
@@ -53,6 +54,8 @@ def results(desk: Desk, page: Page, ranking: Ranking, *, everywhere: bool) -> li
     messages = [message for message, _ in rows.values()]
     found_in = origins(desk, messages, list(nodes.values())) if everywhere else None
     places = found_in.places if found_in else desk.places(list(rows))
+    pairs = {each.id: (each.id, each.version) for each in messages}
+    altered = desk.altered(list(pairs.values()))
     budget = desk.settings.search_budget_tokens
     room = max(budget * 4 // max(len(hits), 1) - 330, 80)
     room = min(room, desk.snippet or room)
@@ -61,6 +64,7 @@ def results(desk: Desk, page: Page, ranking: Ranking, *, everywhere: bool) -> li
             _of_message(rows[hit.message][0], hit, places.get(hit.message), covers.get(hit.message))
             | {"snippet": _snippet(rows[hit.message][1], ranking, room)}
             | ({"repeats": page.repeats[hit.message]} if hit.message in page.repeats else {})
+            | ({"damaged": ALTERED} if pairs[hit.message] in altered else {})
             if hit.message is not None
             else _of_node(nodes[hit.node or ""], hit, ranking.needles, room)
             for hit in hits

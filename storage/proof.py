@@ -1,15 +1,29 @@
-"""Reads messages that may be damaged: each is what was stored, or None."""
+"""Reads messages that may be damaged: each is what was stored, or nobody takes it for that.
+
+A body whose bytes were changed is often still one: it reads well, and says something else. Only its digest tells.
+So whoever shows a message word for word asks here whether it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from ..storage.canon import digest
-from ..storage.protocol import Store
-from ..storage.records import Entry, Message
-from .report import BROKEN
+from .canon import digest
+from .errors import BROKEN
+from .protocol import Store
+from .records import Entry, Message
 
-__all__ = ["numbers_of", "read_whole"]
+__all__ = ["ALTERED", "altered", "numbers_of", "read_whole"]
+
+#: What is said of one that is not.
+ALTERED: Final = "damaged: this is not what was stored; `hermes lcm verify` says more"
+
+
+def altered(store: Store, wanted: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Those of these messages, as (number, version), that are not what was stored, or cannot be read."""
+    found = zip(wanted, read_whole(store, wanted), strict=True)
+    return {pair for pair, message in found if message is None}
 
 
 def numbers_of(store: Store, entry: Entry) -> range:
