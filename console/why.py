@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["add", "gather", "run", "view"]
 
 _SHORT: Final = 8
+#: Messages that a compaction showed in part are named up to so many.
+_MOST_NAMES: Final = 12
 #: Rows word for word, and compactions, that are shown unless all are asked for; fewer in a chat.
 _NEWEST: Final = (30, 5)
 _IN_CHAT: Final = (8, 2)
@@ -40,7 +42,7 @@ def gather(store: Store, session: Session) -> dict[str, Any]:
         "shortened": max(here.whole - here.tokens, 0),
         "seen": here.is_seen or not here.passes,
         "rows": [*_summary(here), *_verbatim(store, here)],
-        "compactions": _compactions(store, here.passes),
+        "compactions": _compactions(store, session.line, here.passes),
     }
 
 
@@ -99,7 +101,7 @@ def _row(entry: Entry, time: float | None, *, in_part: bool) -> dict[str, Any]:
     }
 
 
-def _compactions(store: Store, passes: Sequence[Pass]) -> list[dict[str, Any]]:
+def _compactions(store: Store, line: int, passes: Sequence[Pass]) -> list[dict[str, Any]]:
     frames = {node.uid: node for node in store.nodes([p.frame for p in passes if p.frame])}
     found = []
     before: dict[str, int] = {}
@@ -115,6 +117,7 @@ def _compactions(store: Store, passes: Sequence[Pass]) -> list[dict[str, Any]]:
                 "tokens": [done.tokens_before, done.tokens_after],
                 "rows": [done.rows_before, done.rows_after],
                 "replaced": [{**_of(each), "nodes": _below(each, before)} for each in new],
+                "in_part": _in_part(store, line, done.detail.get("parts")),
                 "coarser": [
                     {"uid": uid, "from": before[uid], "to": level}
                     for uid, level in shown.items()
@@ -124,6 +127,16 @@ def _compactions(store: Store, passes: Sequence[Pass]) -> list[dict[str, Any]]:
         )
         before = shown
     return found
+
+
+def _in_part(store: Store, line: int, names: object) -> list[dict[str, Any]]:
+    """The messages that a compaction showed by head and tail; older ones did not note which."""
+    given = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    uids = [uid for name in given for kind, uid in store.resolve(name) if kind == "message"]
+    return [
+        {"uid": entry.uid, "turn": entry.turn, "tokens": entry.tokens}
+        for entry in store.placed(line, set(store.known(uids).values()))
+    ]
 
 
 def _below(node: Node, before: Mapping[str, int]) -> list[str]:
@@ -214,7 +227,13 @@ def _lines(number: int, done: Mapping[str, Any]) -> list[str]:
         f"   {each['uid'][:_SHORT]}: shown at {each['to']} in place of {each['from']}"
         for each in done["coarser"]
     ]
-    if not done["replaced"] and not done["coarser"]:
+    if parts := done["in_part"]:
+        names = " ".join(each["uid"][:_SHORT] for each in parts[:_MOST_NAMES])
+        more = " …" if len(parts) > _MOST_NAMES else ""
+        tokens = many(sum(each["tokens"] for each in parts), "token")
+        what = many(len(parts), "result")
+        lines.append(f"   {what} of tools ({tokens}) by head and tail: {names}{more}")
+    elif not done["replaced"] and not done["coarser"]:
         lines.append("   old results of tools, by their head and tail")
     return lines
 

@@ -134,11 +134,13 @@ class Ledger:
             StoreError: nothing of it was kept.
         """
         with self._mutex, self.store.writing():
-            self.store.record_pass(done)
+            new = stubs_in(rows) - self._listing.stubs
+            detail = {**done.detail, "parts": sorted(new)} if new else done.detail
+            self.store.record_pass(replace(done, detail=detail))
             before = self._frame()
             if done.frame in ("", before):  # nothing of it but the stubs is new
                 done = replace(done, frame="")
-            taken.note(self.store, done, stubs_in(rows) - self._listing.stubs)
+            taken.note(self.store, done, new)
             shown = self._listing.write(self.store, self.session, before, awaited=True)
             self._listing.written = shown
 

@@ -213,6 +213,7 @@ class Pass:
     frame: str
     """uid of the frame that the new summary row stands for, or empty."""
     detail: Mapping[str, Any] = field(default_factory=dict)
+    """What else is known of it; ``parts``: the names of the messages that it showed by head and tail."""
 
 
 @dataclass(frozen=True, slots=True)

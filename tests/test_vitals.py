@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from contextlib import closing
 
 import pytest
 from lcm import LCMEngine
 from lcm.console.cli import main
+from lcm.console.why import gather
 from lcm.storage import open_store
+from lcm.storage.records import Pass
 from lcm.tools.status import warning
 
 
@@ -131,7 +135,30 @@ def test_results_that_are_shown_in_part_are_not_counted_whole(engine, status, tm
     assert main(["--db", str(tmp_path / "lcm.db"), "why"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "Results of tools are shown by head and tail" in text
-    assert "old results of tools, by their head and tail" in text
+    cut = [
+        row for row in after if row["role"] == "tool" and "tokens are left out" in row["content"]
+    ]
+    names = " ".join(re.search(r"\[lcm ([0-9a-f]{8})\]", row["content"])[1] for row in cut)
+    assert len(cut) > 1
+    assert f"{len(cut)} results of tools (" in text
+    assert f" tokens) by head and tail: {names}" in text
+    with closing(open_store(tmp_path / "lcm.db", read_only=True)) as store:
+        said = gather(store, store.session("talk"))["compactions"][0]["in_part"]
+        whole = store.entries(store.session("talk").line)
+    assert [each["uid"][:8] for each in said] == names.split()
+    assert {each["tokens"] for each in said} <= {entry.tokens for entry in whole}
+
+
+def test_an_older_compaction_that_noted_no_names_is_told_without(engine, tmp_path, capsys):
+    """As are records in which somebody wrote something else."""
+    engine.on_turn_complete(ROWS)
+    store = open_store(tmp_path / "lcm.db")
+    for time, parts in enumerate((None, "x", [7, "zz", "00000000"]), 1):
+        detail = {} if parts is None else {"parts": parts}
+        store.record_pass(Pass(float(time), "talk", 9000, 4000, 9, 9, "", detail))
+    store.close()
+    assert main(["--db", str(tmp_path / "lcm.db"), "why"]) == 0
+    assert capsys.readouterr().out.count("old results of tools, by their head and tail") == 3
 
 
 def test_what_is_not_stored_comes_before_a_wrong_key(tmp_path):
