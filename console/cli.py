@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from ..storage import open_store
 from ..storage.errors import StoreDamaged, StoreIndexBroken, StoreMissing
+from ..tools.answers import WrongArgument
 from . import screen
 from .absent import mistaken
 from .arguments import Help, add_common, add_verbs, options_of
@@ -116,12 +117,13 @@ def run(
         screen.put("\nlcm: stopped\n", sys.stderr)
         return STOPPED
     except Exception as error:  # noqa: BLE001 - a person gets words, never a traceback
-        code = USAGE if isinstance(error, WrongCall) else WRONG
+        code = USAGE if isinstance(error, WrongCall | WrongArgument) else WRONG
         why = ""
         if isinstance(error, StoreMissing) and (elsewhere or not db_path):
             why = mistaken(Path(path), named=bool(getattr(args, "lcm_db", None)))
         what, hint = (
-            in_a_terminal(pointed(each, options_of(args))) for each in explain(error, path, why)
+            in_a_terminal(pointed(each, options_of(args)))
+            for each in explain(error, path, why, VERBS[args.lcm_verb].undone)
         )
         return _fail((what, hint), as_data=as_data, code=code)
     return GOOD if found.good else WRONG

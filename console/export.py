@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +13,7 @@ from ..dag.redact import redacted
 from ..storage.protocol import Store
 from ..storage.records import Session
 from . import transfer
+from .pointing import pointed
 from .readable import markdown
 from .screen import many, pour
 from .states import state
@@ -46,7 +47,9 @@ def run(call: Call) -> Answer:
         "shareable": redact is not None,
         **asdict(counted),
     }
-    return Answer(data, not counted.damaged, text=_view(data), to_stderr=not target, prose=True)
+    return Answer(
+        data, not counted.damaged, text=_view(data, call.options), to_stderr=not target, prose=True
+    )
 
 
 def _look_through(store: Store) -> None:
@@ -96,7 +99,7 @@ def _by_size(text: Iterator[str]) -> Iterator[str]:
     yield "".join(waiting)
 
 
-def _view(data: dict[str, Any]) -> str:
+def _view(data: dict[str, Any], options: Mapping[str, Any]) -> str:
     held = [many(data["sessions"], "session"), many(data["messages"], "message")]
     if data["format"] == "jsonl":
         held += [many(data["versions"], "earlier version"), f"{data['nodes']:,} summaries"]
@@ -112,7 +115,7 @@ def _view(data: dict[str, Any]) -> str:
         named = ", ".join(damaged[:_NAMED])
         lines.append(
             f"WRONG: {many(len(damaged), 'message')} could not be read and is not in it: {named}. "
-            "`hermes lcm verify` says more."
+            f"{pointed('`hermes lcm verify` says more.', options)}"
         )
     return "\n".join(lines) + "\n"
 

@@ -7,10 +7,12 @@ It is never printed. Nothing changes without a yes.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import getpass
+import shlex
 import sys
 import time as clock
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -28,7 +30,8 @@ from ..storage.protocol import Store
 from ..storage.records import Session
 from .backup import make_backup
 from .forgetting import LEFT, STAYS, is_nowhere, view
-from .screen import clean, put
+from .pointing import pointed
+from .screen import clean, folded, progress, put, width_of
 from .verb import Answer, Call, WrongCall, find_session
 
 __all__ = ["add", "check", "run"]
@@ -49,7 +52,13 @@ def run(call: Call) -> Answer:
     if options.get("finish"):
         return _finished(call)
     text = options.get("text")
-    return _session(call) if text is None else _text(call, text or _asked_for())
+    if text is None:
+        return _session(call)
+    if text:
+        return _text(call, text)
+    text = _asked_for()
+    with _from_now(call) as begun:
+        return _text(begun, text)
 
 
 def check(options: Mapping[str, Any]) -> None:
@@ -67,6 +76,7 @@ def check(options: Mapping[str, Any]) -> None:
 def _finished(call: Call) -> Answer:
     scrubbed = call.open().eraser().scrub()
     said = "Nothing that was deleted is left in the file." if scrubbed else LEFT
+    said = pointed(said, call.options)
     return Answer({"scrubbed": scrubbed, "note": said}, scrubbed, text=f"{said}\n", prose=True)
 
 
@@ -79,8 +89,9 @@ def _session(call: Call) -> Answer:
     session = _meant(call, store)
     return _settle(
         call,
-        lambda: _of_session(plan_session(store, session)),
-        lambda: _of_session(forget_session(store, session, clock.time(), call.progress)),
+        lambda _call: _of_session(plan_session(store, session)),
+        lambda call: _of_session(forget_session(store, session, clock.time(), call.progress)),
+        session.name,
     )
 
 
@@ -88,13 +99,14 @@ def _meant(call: Call, store: Store) -> Session:
     """The session to forget: who is not asked gives its whole id, for a beginning may be another's.
 
     Raises:
-        LookupError: nothing, or more than one, is called so, or only its beginning was given.
+        LookupError: nothing, or more than one, is called so.
+        WrongCall: only its beginning was given.
     """
     session = find_session(store, call.session)
     if session is None:
         raise LookupError(f"There is no session {call.session!r}.")
     if session.name != call.session and call.options.get("yes"):
-        raise LookupError(
+        raise WrongCall(
             f"There is no session {call.session!r}. {session.name!r} begins so; with --yes give the whole id."
         )
     return session
@@ -103,11 +115,11 @@ def _meant(call: Call, store: Store) -> Session:
 def _text(call: Call, text: str) -> Answer:
     store = call.open()
     if len(text.strip()) < LEAST_CHARACTERS:
-        raise LookupError(f"The string must have {LEAST_CHARACTERS} characters at least.")
+        raise WrongCall(f"The string must have {LEAST_CHARACTERS} characters at least.")
     return _settle(
         call,
-        lambda: _of_text(store, plan_text(store, text, call.progress)),
-        lambda: _of_text(store, forget_text(store, text, clock.time(), call.progress)),
+        lambda call: _of_text(store, plan_text(store, text, call.progress)),
+        lambda call: _of_text(store, forget_text(store, text, clock.time(), call.progress)),
     )
 
 
@@ -138,12 +150,13 @@ def _of_text(store: Store, plan: TextPlan) -> dict[str, Any]:
     }
 
 
-def _settle(
-    call: Call, plan: Callable[[], dict[str, Any]], do: Callable[[], dict[str, Any]]
-) -> Answer:
+_Found = Callable[[Call], dict[str, Any]]
+
+
+def _settle(call: Call, plan: _Found, do: _Found, session: str = "") -> Answer:
     """Show, ask, keep a backup where one is wanted, and do it.
 
-    Who agreed before is shown what went, and nothing is looked for twice.
+    Who agreed before is shown what went, and nothing is looked for twice. *session*: the whole id of what goes.
     """
     agreed = bool(call.options.get("yes"))
     copies = {
@@ -152,42 +165,66 @@ def _settle(
         "hermes_database": _of_hermes(call.path),
     }
     if agreed and call.options.get("backup") is None:
-        return _done(call, do(), copies)
-    data = plan()
+        return _done(call, do(call), copies)
+    data = plan(call)
     if is_nowhere(data):
-        return _nowhere(data)
+        return _nowhere(call, data)
     data |= copies
     asked = not agreed and sys.stdin.isatty() and not call.options.get("json")
     if asked:
-        put(view(data), sys.stderr)
+        put(folded(view(data, call.options), width_of(sys.stderr)), sys.stderr)
         agreed = _says_yes("Forget it? This cannot be undone. [y/N] ")
         if agreed and call.options.get("backup") is None and _says_yes(_OFFER):
             call = _with_backup(call)
     if not agreed:
-        data |= {"done": False, "note": _DECLINED if asked else _NOT_DONE}
-        text = f"{_DECLINED}\n" if asked else view(data)  # who was asked has seen what would go
+        data |= {"done": False, "note": _DECLINED if asked else _not_done(call, session)}
+        # Who was asked has seen what would go.
+        text = f"{_DECLINED}\n" if asked else view(data, call.options)
         return Answer(data, good=False, text=text, prose=True)
-    if call.options.get("backup") is not None:
-        copies["backup"] = make_backup(call.path, call.options["backup"], call.progress).path
-    return _done(call, do(), copies)
+    with _from_now(call) as begun:
+        if call.options.get("backup") is not None:
+            copies["backup"] = make_backup(call.path, call.options["backup"], begun.progress).path
+        return _done(begun, do(begun), copies)
+
+
+def _not_done(call: Call, session: str) -> str:
+    """What to add to the call, so that it is done: a beginning of an id alone is not enough then."""
+    if session in ("", call.session):
+        return _NOT_DONE
+    return f"{_DECLINED} To do it, give the whole id: --session {shlex.quote(session)} --yes"
+
+
+@contextlib.contextmanager
+def _from_now(call: Call) -> Iterator[Call]:
+    """*call* with a progress that begins now: how long a person took to answer is not counted."""
+    if call.progress is None:
+        yield call
+        return
+    with progress(call.verb) as begun:
+        yield replace(call, progress=begun)
 
 
 def _done(call: Call, data: dict[str, Any], copies: Mapping[str, Any]) -> Answer:
     """What went, once its old bytes are wiped."""
     if is_nowhere(data):
-        return _nowhere(data)
+        return _nowhere(call, data)
     data |= {
         **copies,
         "note": "",
         "scrubbed": call.open().eraser().scrub(),
         "done": not data.get("left"),
     }
-    return Answer(data, good=bool(data["scrubbed"] and data["done"]), text=view(data), prose=True)
+    return Answer(
+        data,
+        good=bool(data["scrubbed"] and data["done"]),
+        text=view(data, call.options),
+        prose=True,
+    )
 
 
-def _nowhere(data: dict[str, Any]) -> Answer:
+def _nowhere(call: Call, data: dict[str, Any]) -> Answer:
     data |= {"done": False, "note": STAYS if data["left"] else _NOWHERE}
-    return Answer(data, not data["left"], text=view(data), prose=True)
+    return Answer(data, not data["left"], text=view(data, call.options), prose=True)
 
 
 _OFFER: Final = "Make a backup first? It would still hold what you want forgotten. [y/N] "

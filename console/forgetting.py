@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..dag.erase import GONE
+from .pointing import pointed
 from .screen import clean, many
 
 __all__ = ["LEFT", "STAYS", "is_nowhere", "view"]
@@ -28,8 +29,8 @@ _CASES: Final = {
 }
 
 
-def view(data: Mapping[str, Any]) -> str:
-    """What goes, or went, in words."""
+def view(data: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    """What goes, or went, in words; *options*: those of the call, of which the next one names the same database."""
     done = "scrubbed" in data
     lines = [] if is_nowhere(data) else [_head(data["what"], done=done)]
     if data["what"] == "session":
@@ -38,12 +39,12 @@ def view(data: Mapping[str, Any]) -> str:
         lines.append(f"  {many(len(data['messages']), 'message')}{_names(data['messages'])}")
     if data.get("versions", 0) > len(data["messages"]):
         lines.append(f"  in {data['versions']:,} versions, the earlier ones included")
-    lines += [*(_nodes(data) if lines else []), *_also(data), *_in_another_case(data)]
-    lines += _elsewhere(data)
+    lines += [*(_nodes(data) if lines else []), *_also(data, options), *_in_another_case(data)]
+    lines += _elsewhere(data, options)
     return clean("\n".join(lines)) + "\n"
 
 
-def _elsewhere(data: Mapping[str, Any]) -> list[str]:
+def _elsewhere(data: Mapping[str, Any], options: Mapping[str, Any]) -> list[str]:
     """What still holds it."""
     lines = []
     if data.get("backup"):
@@ -51,7 +52,7 @@ def _elsewhere(data: Mapping[str, Any]) -> list[str]:
     if data.get("older_backups"):
         lines.append(f"Backups that may still hold it: {', '.join(data['older_backups'])}")
     if not data.get("scrubbed", True):
-        lines.append(LEFT)
+        lines.append(pointed(LEFT, options))
     if data.get("not_touched"):
         lines.append(data["not_touched"])
     if data.get("hermes_database"):
@@ -89,7 +90,7 @@ def _nodes(data: Mapping[str, Any]) -> list[str]:
     return [f"  {many(count - rows, 'summary node')}{beside}{_names(data['nodes'])}"]
 
 
-def _also(data: Mapping[str, Any]) -> list[str]:
+def _also(data: Mapping[str, Any], options: Mapping[str, Any]) -> list[str]:
     """What stays, and why."""
     lines = []
     if data.get("shared"):
@@ -100,7 +101,8 @@ def _also(data: Mapping[str, Any]) -> list[str]:
     if data.get("uids"):
         lines.append(f"  {many(data['uids'], 'uid')} of messages; each gets another in its place")
     if data.get("told"):
-        lines.append(f"{_TOLD} {many(len(data['told']), 'summary node')}{_names(data['told'])}")
+        told = pointed(_TOLD, options)
+        lines.append(f"{told} {many(len(data['told']), 'summary node')}{_names(data['told'])}")
     if data.get("left") and "scrubbed" in data:
         lines.append(
             f"NOT DONE: it still stands in {_places(data['left'])}. That cannot be taken out."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from .pointing import pointed
 from .screen import many
 
 __all__ = ["view"]
@@ -12,8 +13,11 @@ __all__ = ["view"]
 _LISTED: Final = 20
 
 
-def view(data: Mapping[str, Any]) -> str:
-    """All of it, in lines: what is in the file, what is wrong with it, what came or would come."""
+def view(data: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    """All of it, in lines: what is in the file, what is wrong with it, what came or would come.
+
+    *options*: those of the call, of which the next one names the same database.
+    """
     lines = [*_listed(data), *_wrong(data), ""]
     done = data["done"]
     if done is None:
@@ -26,7 +30,11 @@ def view(data: Mapping[str, Any]) -> str:
         f"{done['known']:,} were here already."
     )
     lines += _more(done)
-    lines.append("`hermes lcm verify` (from a clone `scripts/lcm verify`) proves the whole.")
+    lines.append(
+        pointed(
+            "`hermes lcm verify` (from a clone `scripts/lcm verify`) proves the whole.", options
+        )
+    )
     return "\n".join(lines) + "\n"
 
 

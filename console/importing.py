@@ -114,7 +114,7 @@ def run(call: Call) -> Answer:
         data = _own(job) if kind == KINDS[0] else _neighbours(job)
     data = {"file": str(path.absolute()), "database": call.path, "dry_run": rehearsal, **data}
     good = not data["bad"] and not data["refused"]
-    return Answer(data, good, text=clean(view(data)), prose=True, warning=aside)
+    return Answer(data, good, text=clean(view(data, call.options)), prose=True, warning=aside)
 
 
 def _aside(call: Call) -> str:

@@ -8,10 +8,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from .absent import ANOTHER
+from .verbs import VERBS
 
 __all__ = ["in_a_terminal", "named", "pointed"]
 
-_COMMAND: Final = re.compile(r"hermes lcm [a-z]+")
+#: Our commands in a text: with their program, or the verb alone with what follows it (`show UID`).
+_COMMAND: Final = re.compile(
+    rf"(?:hermes lcm|scripts/lcm) [a-z]+|(?<=`)(?:{'|'.join(VERBS)}) [^`]+(?=`)"
+)
 #: Where the file comes from --db, no setting names another.
 _SETTINGS: Final = (
     "Set lcm.database to another path.",

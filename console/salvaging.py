@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ..storage.errors import StoreDamaged
+from .pointing import pointed
 from .screen import clean, many
 from .verb import Answer, Call, Verb
 
@@ -26,7 +27,8 @@ def on_what_is_left(verb: Verb, call: Call, error: StoreDamaged) -> Answer:
     progress = call.progress or (lambda _what, _done, _total: None)
     with salvaged(Path(call.path), lambda what: progress(what, 0, 0)) as (store, lost):
         found = verb.run(replace(call, store=store))
-    lines = [f"WRONG: {error} This is what can be read of it."]
+    said = pointed(str(error), call.options)
+    lines = [f"WRONG: {said} This is what can be read of it."]
     for noun, names in (("message", lost.messages), ("node", lost.nodes)):
         if names:
             more = ", ..." if len(names) > _NAMED else ""
@@ -38,5 +40,5 @@ def on_what_is_left(verb: Verb, call: Call, error: StoreDamaged) -> Answer:
             f"The place of {many(lost.placed, 'message')} is lost: their order is likely, their turns are counted anew."
         )
     left_out = {"messages": list(lost.messages), "nodes": list(lost.nodes), "places": lost.placed}
-    data = {**found.data, "file_damaged": str(error), "left_out": left_out}
+    data = {**found.data, "file_damaged": said, "left_out": left_out}
     return replace(found, data=data, good=False, warning=clean("\n".join(lines) + "\n"))

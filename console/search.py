@@ -12,7 +12,7 @@ from ..storage.protocol import Store
 from ..storage.records import Session
 from ..tools.desk import Desk
 from ..tools.grep import MODES, ROLES, grep
-from .pointing import in_a_terminal
+from .pointing import in_a_terminal, pointed
 from .screen import flat
 from .status import no_session
 from .verb import Answer, Call, number_to
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["add", "gather", "run", "view"]
 
 #: Options that are arguments of the tool, by the same names.
-_ASKED: Final = ("mode", "scope", "limit", "role", "tool", "since", "until")
+_ASKED: Final = ("mode", "scope", "limit", "cursor", "role", "tool", "since", "until")
 _TURNS: Final = re.compile(r"([1-9]\d{0,8})(?:(-)([1-9]\d{0,8})?)?", re.ASCII)
 _SHORT: Final = 8
+#: Where in the note of the tool begins what an agent can call.
+_OPENS: Final = "lcm_expand("
 _MOST_RESULTS: Final = 50
 #: Characters of a result as text: a few lines around what was found; `show` has all of it.
 _BRIEF: Final = 320
@@ -43,8 +45,8 @@ def gather(
     return grep(desk, query, **how)
 
 
-def view(data: Mapping[str, Any]) -> RenderableType:
-    """The results, best first."""
+def view(data: Mapping[str, Any], options: Mapping[str, Any]) -> RenderableType:
+    """The results, best first; *options*: those of the call, of which the next one names the same database."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text
@@ -53,14 +55,28 @@ def view(data: Mapping[str, Any]) -> RenderableType:
     for number, result in enumerate(data["results"], 1):
         shown.append(Text(f"{number}. ", style="bold").append(_head(result)))
         shown.append(Padding(Text(flat(result["snippet"])), (0, 0, 0, 3)))
-    total = data["total"]
-    count = len(data["results"])
-    if count:
-        found = f"{count} of {total:,}" if total > count else f"{total:,} found"
-        shown.append(Text(f"{found}, mode {data['mode']}; `show UID` opens one", style="dim"))
+    if data["results"]:
+        opens = pointed("`show UID` opens one", options)
+        shown.append(Text(f"{_counted(data, options)}; {opens}", style="dim"))
+        if how := data["note"].partition(_OPENS)[0].strip():
+            shown.append(Text(flat(in_a_terminal(how)), style="dim"))
     else:
         shown.append(Text(flat(in_a_terminal(data["note"]))))
     return Group(*shown)
+
+
+def _counted(data: Mapping[str, Any], options: Mapping[str, Any]) -> str:
+    """How many of how many, and how to get at the next ones."""
+    count, total = len(data["results"]), data["total"]
+    if data["cursor"]:
+        more = " more" if options.get("cursor") else ""
+        return f"{count}{more} of {total:,}, mode {data['mode']}; the next with `--cursor {data['cursor']}`"
+    if options.get("cursor"):
+        return f"the last {count} of {total:,}, mode {data['mode']}"
+    alike = total - count
+    found = f"{count} of {total:,}" if alike else f"{total:,} found"
+    same = f"; {alike:,} more {'says' if alike == 1 else 'say'} the same as one of these"
+    return f"{found}, mode {data['mode']}{same if alike else ''}"
 
 
 def _head(result: Mapping[str, Any]) -> Any:
@@ -96,7 +112,7 @@ def run(call: Call) -> Answer:
     asked["start_turn"], asked["end_turn"] = call.options["turns"] or (None, None)
     brief = not call.options.get("json")
     data = gather(call.open(), session, " ".join(call.options["query"]), **asked, brief=brief)
-    return Answer(data, shown=[view(data)])
+    return Answer(data, shown=[view(data, call.options)])
 
 
 def _turns(text: str) -> tuple[int, int | None]:
@@ -134,6 +150,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=10,
         metavar="N",
         help="results (default: 10)",
+    )
+    parser.add_argument(
+        "--cursor",
+        dest="lcm_cursor",
+        metavar="TEXT",
+        help="the next results, with what the answer before this one gave for it",
     )
     _add_filters(parser)
 

@@ -17,6 +17,7 @@ from ..storage.protocol import Store
 from ..storage.records import Message, Node, Session
 from ..tools.answers import ToolError
 from ..tools.desk import Desk
+from .pointing import pointed
 from .present import present
 from .screen import clean, many
 from .status import no_session, turns_of
@@ -110,10 +111,11 @@ def _no_turn(turn: int, last: int) -> str:
     return f"There is no turn {turn}: the conversation has {many(last, 'turn')}."
 
 
-def view_turn(data: Mapping[str, Any]) -> str:
+def view_turn(data: Mapping[str, Any], opens: str = "`show UID`") -> str:
     """By what it is known, the tokens that suffice, the hints, and the text of the size that suffices.
 
-    What stands over several turns says all of this of them together; the turn's own words are named.
+    What stands over several turns says all of this of them together; the turn's own words are named, and with
+    which command one *opens* them.
     """
     name, turns = data["uid"][:8], "-".join(dict.fromkeys(map(str, data["turns"])))
     known = {
@@ -133,7 +135,7 @@ def view_turn(data: Mapping[str, Any]) -> str:
     more = (
         f" and {len(data['messages']) - _MOST_NAMES} more" if data["messages"][_MOST_NAMES:] else ""
     )
-    said.append(f"[the messages of turn {data['turn']}: {names}{more}; `show UID` gives one]")
+    said.append(f"[the messages of turn {data['turn']}: {names}{more}; {opens} gives one]")
     return clean("\n".join(said) + "\n")
 
 
@@ -176,7 +178,7 @@ def run(call: Call) -> Answer:
         return Answer({"session": None, "note": said}, shown=[said])
     if turn := call.options.get("turn"):
         data = gather_turn(call.open(), session, turn)
-        return Answer(data, text=view_turn(data))
+        return Answer(data, text=view_turn(data, pointed("`show UID`", call.options)))
     found = [gather(call.open(), session, name) for name in _names(call.options["uid"])]
     text = "\n".join(map(view, found))
     whole = not any("damaged" in message for each in found for message in each["messages"])

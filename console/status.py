@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from ..tools.desk import Desk
 from ..tools.status import DOCTOR, of_store, said_briefly
 from ..tools.status import status as tool_status
 from .absent import ANOTHER, mistaken
+from .pointing import pointed
 from .present import present
 from .screen import grid, many
 from .verb import Answer, Call
@@ -30,8 +32,12 @@ _NEVER_ASKED: Final = (
     "and the conversation grows until the model refuses it. Set it to true."
 )
 _UNKNOWN: Final = (
-    "not known from here: this reads the database alone. `hermes lcm status` knows whether "
-    "a Hermes uses it, and `scripts/lcm doctor` can tell."
+    "not known from here: this reads the database alone. `{}hermes lcm status` knows whether "
+    "a Hermes uses it, and `scripts/lcm {}doctor` can tell."
+)
+_UNKNOWN_OF_FILE: Final = (
+    "not known from here: this reads the file alone. `hermes lcm status`, without --db and in the home of a Hermes, "
+    "says which file that one uses."
 )
 #: Warnings that have a row each.
 _MOST_WARNINGS: Final = 5
@@ -148,8 +154,8 @@ def is_well(data: Mapping[str, Any]) -> bool:
     return data["engine"]["active"] is not False and not data["warnings"]
 
 
-def view(data: Mapping[str, Any]) -> RenderableType:
-    """The screen."""
+def view(data: Mapping[str, Any], point: Callable[[str], str] = str) -> RenderableType:
+    """The screen; *point* gives advice for the database that was named."""
     rows = [("engine", _engine(data["engine"]))]
     rows += _context(data["context"])
     rows += _settings(data["settings_sources"])
@@ -168,7 +174,7 @@ def view(data: Mapping[str, Any]) -> RenderableType:
         )
     rows += [("not kept", data["not_kept"])] if data["not_kept"] else []
     rows += [("left out", _left_out(why, count)) for why, count in data["left_out"].items()]
-    return grid(rows + _warned(data["warnings"]))
+    return grid(rows + [(name, point(said)) for name, said in _warned(data["warnings"])])
 
 
 def _warned(warnings: Sequence[str]) -> list[tuple[str, str]]:
@@ -192,9 +198,19 @@ def _left_out(why: str, count: Mapping[str, int]) -> str:
 
 def _engine(engine: Mapping[str, Any]) -> str:
     if not engine["known"]:
-        return str(engine["reason"]) or _UNKNOWN
+        return str(engine["reason"]) or _unknown({})
     said = "active" if engine["active"] else "NOT ACTIVE"
     return f"{said}: {engine['reason']}" if engine["reason"] else said
+
+
+def _unknown(options: Mapping[str, Any]) -> str:
+    """Why it is not known whether it is on, and who knows of the home that *options* name."""
+    if options.get("db"):
+        return _UNKNOWN_OF_FILE
+    if not (home := options.get("home")):
+        return _UNKNOWN.format("", "")
+    at = shlex.quote(str(home))
+    return _UNKNOWN.format(f"HERMES_HOME={at} ", f"--home {at} ")
 
 
 def _context(context: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -322,15 +338,13 @@ def size(count: float) -> str:
 def run(call: Call) -> Answer:
     """All that is known, also without a store."""
     data = gather(call.store, call.found(), call.facts)
-    if not data["engine"]["known"] and (home := call.options.get("home")):
-        at = shlex.quote(str(home))
-        data["engine"]["reason"] = _UNKNOWN.replace("`hermes", f"`HERMES_HOME={at} hermes").replace(
-            "`scripts/lcm", f"`scripts/lcm --home {at}"
-        )
+    if not data["engine"]["known"] and not data["engine"]["reason"]:
+        data["engine"]["reason"] = _unknown(call.options)
     if call.store is None:
         data["no_database"] = call.path
         if call.facts is None:  # inside Hermes the home is one
             data["mistaken"] = mistaken(Path(call.path), named=bool(call.options.get("db")))
     if data["mistaken"]:
         data["note"] = "none"
-    return Answer(data, is_well(data) and not data["mistaken"], [view(data)])
+    point = partial(pointed, options=call.options)
+    return Answer(data, is_well(data) and not data["mistaken"], [view(data, point)])

@@ -113,6 +113,8 @@ class Verb:
     to say without one; ``itself``: it is given none, and opens what it needs."""
     salvages: bool = False
     """Of a damaged database it is given what can be read."""
+    undone: str = ""
+    """What is said where another process kept the file, so that nothing could be written."""
     in_chat: bool = True
     """Offered as ``/lcm NAME`` too: nothing that writes, and nothing that names a file."""
 

@@ -91,6 +91,7 @@ _ALL: Final = (
             "old.db --session 20261130",
         ),
         module="importing",
+        undone="Conversations that were imported before are here, whole; of the others nothing is.",
         opens="itself",
         in_chat=False,
     ),
@@ -99,6 +100,7 @@ _ALL: Final = (
         "take a session, or a string wherever it stands, out for good",
         ("--session 20261130_0116", "--text", "--text --yes < secret.txt", "--finish"),
         opens="to write",
+        undone="Nothing was forgotten.",
         in_chat=False,
     ),
 )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ..storage.errors import StoreError
+from ..storage.errors import StoreBusy, StoreError
 from ..storage.traces import trace_of
 
 __all__ = ["Failures", "said_by"]
@@ -28,6 +28,8 @@ _SHOWN = 5
 
 def said_by(error: BaseException) -> str:
     """An error in our words: a store's own text, else the class; never data from a conversation."""
+    if isinstance(error, StoreBusy):  # an agent shows its list again
+        return f"{error} What is missing is stored at the next chance."
     return str(error) if isinstance(error, StoreError) else type(error).__name__
 
 

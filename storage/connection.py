@@ -137,8 +137,7 @@ class Connection:
                 held.enter_context(alone(self._handle.lock_file, seconds=self._patience))
             except BlockingIOError as error:
                 raise StoreBusy(
-                    f"Another process holds {self.path}-lock. If it hangs, `hermes lcm doctor` names it;"
-                    " what is missing is stored at the next chance.",
+                    f"Another process holds {self.path}-lock. If it hangs, `hermes lcm doctor` names it.",
                     str(self.path),
                 ) from error
             yield

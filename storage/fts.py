@@ -162,7 +162,7 @@ def working(sql: sqlite3.Connection, seconds: float | None = None) -> Iterator[N
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorname == "SQLITE_INTERRUPT":
             raise StoreSlow(_SLOW) from error
-        if error.sqlite_errorname in ("SQLITE_BUSY", "SQLITE_LOCKED") or _of_log(error):
+        if _is_busy(error) or _of_log(error):
             raise
         # A corrupt page may be any page: nothing is written then, unless it is said to be the index's.
         if error.sqlite_errorname != "SQLITE_CORRUPT" or "fts5" in str(error):
@@ -171,6 +171,11 @@ def working(sql: sqlite3.Connection, seconds: float | None = None) -> Iterator[N
         raise StoreIndexBroken(_BROKEN) from error
     finally:
         sql.set_progress_handler(None, 0)
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    """Whether another process keeps the file."""
+    return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
 def _of_log(error: sqlite3.Error) -> bool:
@@ -188,7 +193,7 @@ def check(sql: sqlite3.Connection, path: str) -> dict[str, str]:
         try:
             sql.execute(f"INSERT INTO {name} ({name}) VALUES ('integrity-check')")
         except sqlite3.DatabaseError as error:
-            if is_obstacle(error):
+            if is_obstacle(error) or _is_busy(error):
                 found = symptoms(sql, path)
                 return {"index": " ".join(found)} if found else {}
             wrong[name] = "The search index is damaged."

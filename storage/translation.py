@@ -109,10 +109,7 @@ def _of_files(error: OSError, path: str) -> StoreError:
 def _of_sqlite(error: sqlite3.Error, path: str) -> StoreError:
     code, primary = _code(error), _code(error) & 0xFF
     if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StoreBusy(
-            f"Another process is writing {path}; what is missing is stored at the next chance.",
-            path,
-        )
+        return StoreBusy(f"Another process is writing {path}.", path)
     if primary == sqlite3.SQLITE_NOTADB:
         return StoreForeign(
             f"{path} is no SQLite database, or its first page is damaged. It is left as it is. {_DOCTOR}",

@@ -394,9 +394,9 @@ def test_search_that_finds_nothing_says_where_it_looked(call, home):
 
 
 def test_search_that_cannot_be_answered_says_what_to_do(call, home):
-    """A wrong pattern: exit code 1 and a hint."""
+    """A wrong pattern is a wrong call: exit code 2 and a hint."""
     code, _, err = call("search", "(", "--mode", "regex", "--home", home)
-    assert code == 1
+    assert code == 2
     assert "exact" in err
 
 

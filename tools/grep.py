@@ -13,7 +13,7 @@ from typing import Any
 from ..storage.errors import StoreIndexBroken, StoreSlow
 from ..storage.records import Filter, Hit
 from ..storage.text import beginning, indexable
-from .answers import ToolError
+from .answers import WrongArgument
 from .desk import Desk
 from .folding import page_of
 from .fuzzy import readings, repair
@@ -100,11 +100,11 @@ def grep(
     tool's schema.
 
     Raises:
-        ToolError: an argument cannot be understood.
+        WrongArgument: an argument cannot be understood.
     """
     text = "" if query is None else str(query)
     if not text.strip():
-        raise ToolError(
+        raise WrongArgument(
             "The query is empty.",
             "Say what to look for: a question, a name, a path, a phrase in quotes.",
         )
@@ -158,7 +158,7 @@ def _turns(first: Any, last: Any) -> tuple[int, int] | None:
 def _choice(value: Any, name: str, allowed: Sequence[str], default: str) -> str:
     chosen = str(value or default).strip().lower()
     if chosen not in allowed:
-        raise ToolError(
+        raise WrongArgument(
             f"There is no {name} '{chosen[:40]}'.", f"Use one of: {', '.join(allowed)}."
         )
     return chosen
@@ -173,7 +173,7 @@ def _limit(value: Any) -> int:
     try:
         return min(max(int(10 if value in (None, "") else value), 1), _MOST_LIMIT)
     except (TypeError, ValueError, OverflowError):
-        raise ToolError("limit must be a whole number.", f"Use 1 to {_MOST_LIMIT}.") from None
+        raise WrongArgument("limit must be a whole number.", f"Use 1 to {_MOST_LIMIT}.") from None
 
 
 def _position(cursor: Any) -> _Position | None:
@@ -181,7 +181,7 @@ def _position(cursor: Any) -> _Position | None:
         return None
     found = _CURSOR.fullmatch(str(cursor))
     if found is None:
-        raise ToolError(
+        raise WrongArgument(
             f"'{str(cursor)[:40]}' is no cursor of a search.",
             "Leave it out to start with the best result.",
         )
@@ -196,7 +196,7 @@ def _time(value: Any, name: str, now: float, *, end: bool = False) -> float | No
     text = str(value).strip()
     at = limit_of(text, now, end=end)
     if at is None:
-        raise ToolError(
+        raise WrongArgument(
             f"{name} '{text[:40]}' is no time.",
             "Use ISO, 2026-05-31 or 2026-05-31T14:00, or words: yesterday, last Tuesday, two weeks ago.",
         )

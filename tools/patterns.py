@@ -8,7 +8,7 @@ import time as clock
 import unicodedata
 from collections.abc import Callable, Sequence
 
-from .answers import ToolError
+from .answers import ToolError, WrongArgument
 
 __all__ = ["Find", "Stopwatch", "exactly", "mentions", "pattern"]
 
@@ -90,11 +90,11 @@ def pattern(query: str, watch: Stopwatch) -> Find:
             "Install it (pip install regex), or use mode 'exact'.",
         ) from None
     if len(query) > _LONGEST or _counted(query) > _MOST_COUNTED:
-        raise ToolError("The pattern is too large.", "Use a shorter one, with smaller counts.")
+        raise WrongArgument("The pattern is too large.", "Use a shorter one, with smaller counts.")
     try:
         compiled = regex.compile(query, regex.IGNORECASE | regex.MULTILINE)
     except (regex.error, RecursionError, OverflowError, MemoryError) as error:
-        raise ToolError(
+        raise WrongArgument(
             f"The pattern is wrong: {error}.",
             "Escape special characters with \\, or use mode 'exact'.",
         ) from None

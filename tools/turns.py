@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .answers import ToolError
+from .answers import WrongArgument
 
 __all__ = ["LAST_TURN", "in_order", "turn_of"]
 
@@ -21,9 +21,11 @@ def turn_of(value: Any, name: str) -> int:
     try:
         number = int(value)
     except (TypeError, ValueError, OverflowError):
-        raise ToolError(f"{name} must be a whole number.", "Turns are counted from 1.") from None
+        raise WrongArgument(
+            f"{name} must be a whole number.", "Turns are counted from 1."
+        ) from None
     if number < 1:
-        raise ToolError(f"{name} is {number}.", "Turns are counted from 1.")
+        raise WrongArgument(f"{name} is {number}.", "Turns are counted from 1.")
     return min(number, LAST_TURN)
 
 
@@ -34,6 +36,6 @@ def in_order(first: int, last: int) -> None:
         ToolError: it does not.
     """
     if first > last:
-        raise ToolError(
+        raise WrongArgument(
             f"start_turn {first} lies behind end_turn {last}.", "Give the earlier turn first."
         )
