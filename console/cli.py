@@ -54,6 +54,13 @@ examples:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     _open_stderr()
+    try:
+        return _read_and_run(argv)
+    except KeyboardInterrupt:
+        return _stopped()
+
+
+def _read_and_run(argv: list[str] | None) -> int:
     called = Path(sys.argv[0]).stem
     parser = argparse.ArgumentParser(prog=called if called == _SCRIPT else "lcm")
     setup_parser(parser)
@@ -114,8 +121,7 @@ def run(
     except (BrokenPipeError, screen.Unshown) as error:
         return _unwritten(error)
     except (KeyboardInterrupt, EOFError):  # Ctrl-C, or Ctrl-D where something is asked
-        screen.put("\nlcm: stopped\n", sys.stderr)
-        return STOPPED
+        return _stopped()
     except Exception as error:  # noqa: BLE001 - a person gets words, never a traceback
         code = USAGE if isinstance(error, WrongCall | WrongArgument) else WRONG
         why = ""
@@ -127,6 +133,11 @@ def run(
         )
         return _fail((what, hint), as_data=as_data, code=code)
     return GOOD if found.good else WRONG
+
+
+def _stopped() -> int:
+    screen.put("\nlcm: stopped\n", sys.stderr)
+    return STOPPED
 
 
 def _open_stderr() -> None:

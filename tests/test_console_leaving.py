@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import getpass
 import io
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
+import textwrap
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from lcm import LCMEngine
 from lcm.console.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 class Terminal(io.StringIO):
@@ -34,6 +42,55 @@ def call(tmp_path, capsys, monkeypatch):
         return code, *capsys.readouterr()
 
     return call
+
+
+_WAITS = "import sys, time\nprint('importing', file=sys.stderr, flush=True)\ntime.sleep(60)\n"
+_PIP = """
+import importlib.util, sys
+root = sys.argv[1]
+spec = importlib.util.spec_from_file_location("lcm", f"{root}/__init__.py", submodule_search_locations=[root])
+lcm = importlib.util.module_from_spec(spec); sys.modules["lcm"] = lcm; spec.loader.exec_module(lcm)
+from lcm.console.starting import main
+sys.argv = ["hermes-lcm", *sys.argv[2:]]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("program", ["scripts/lcm", "run.py", "hermes-lcm"])
+@pytest.mark.parametrize("module", ["textwrap", "sqlite3"])
+def test_ctrl_c_is_quiet_while_modules_are_imported(tmp_path, program, module):
+    """Of the program, and of the verb that is called: one line, no traceback, exit code 130."""
+    (tmp_path / f"{module}.py").write_text(_WAITS)
+    words = {
+        "scripts/lcm": [str(ROOT / "scripts" / "lcm")],
+        "run.py": [sys.executable, str(ROOT / "scripts" / "run.py"), "console.cli"],
+        "hermes-lcm": [sys.executable, "-c", _PIP, str(ROOT)],
+    }[program]
+    env = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHON": sys.executable}
+    child = subprocess.Popen(
+        [*words, "--home", str(tmp_path), "verify"], stderr=subprocess.PIPE, text=True, env=env
+    )
+    assert child.stderr.readline() == "importing\n"
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=30)
+    assert (child.returncode, said) == (130, "\nlcm: stopped\n")
+
+
+def test_a_program_that_shall_not_be_interrupted_is_not(tmp_path):
+    """Where whoever started it had Ctrl-C ignored, as for what runs in the background."""
+    words = [sys.executable, str(ROOT / "scripts" / "run.py"), "console.cli", "--help"]
+    (tmp_path / "textwrap.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nfrom _textwrap import *\n"
+    )
+    (tmp_path / "_textwrap.py").write_text(Path(textwrap.__file__).read_text())
+    done = subprocess.run(
+        ["/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh", *words],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0 and "examples:" in done.stdout
 
 
 def unseen(prompt):
