@@ -14,13 +14,14 @@ import logging
 import re
 import sqlite3
 import time as clock
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from . import bodies
 from .errors import StoreError, StoreIndexBroken, StoreSlow
-from .fts_terms import condition, expression
-from .migrations import INDEXES
+from .fts_terms import condition
+from .migrations import INDEXES, TOKENS
 from .records import Filter, Node
 from .text import indexable, searchable
 from .translation import is_obstacle
@@ -216,14 +217,11 @@ def symptoms(sql: sqlite3.Connection, path: str) -> list[str]:
         ("message_index", "messages", _some_messages(sql, path)),
         ("node_index", "summaries", _some_nodes(sql)),
     ):
-        query = f"SELECT 1 FROM {name} WHERE {name} MATCH ? AND rowid = ?"
         lost = looked = 0
         try:
-            for number, text in texts:
-                word = _SAMPLE.search(text)
-                if word and (match := expression([word[0]])):
-                    looked += 1
-                    lost += sql.execute(query, [match, number]).fetchone() is None
+            for number, phrase in _sampled(texts):
+                looked += 1
+                lost += not _finds(sql, name, number, phrase)
         except (sqlite3.Error, StoreError) as error:
             found.append(f"Its part for {what} cannot be read ({type(error).__name__}).")
         if lost:
@@ -231,9 +229,32 @@ def symptoms(sql: sqlite3.Connection, path: str) -> list[str]:
     return found
 
 
-#: Rows of each index that are looked at.
-_SAMPLES = 200
-_SAMPLE = re.compile(r"\w{3,}")
+#: Rows of each index that are looked at, and words of one that are tried.
+_SAMPLES, _TRIED = 200, 8
+_SAMPLE = re.compile(r'[^\s"]{3,60}')
+
+
+def _sampled(texts: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """For each of *texts* a word by which a healthy index finds it: as one in memory does.
+
+    How an index parts a text into words only an index tells: it takes no word for one that this
+    SQLite has not heard of, and a vowel sign for a part of its word.
+    """
+    with contextlib.closing(sqlite3.connect(":memory:")) as own:
+        own.execute(f"CREATE VIRTUAL TABLE healthy USING fts5(text, {TOKENS}, content='')")
+        for number, text in texts:
+            own.execute(
+                "INSERT INTO healthy (rowid, text) VALUES (?, ?)", [number, indexable(text)]
+            )
+            for word in islice(_SAMPLE.finditer(indexable(text)), _TRIED):
+                if _finds(own, "healthy", number, phrase := f'"{word[0]}"'):
+                    yield number, phrase
+                    break
+
+
+def _finds(sql: sqlite3.Connection, index: str, number: int, phrase: str) -> bool:
+    query = f"SELECT 1 FROM {index} WHERE {index} MATCH ? AND rowid = ?"
+    return sql.execute(query, [phrase, number]).fetchone() is not None
 
 
 def _some_messages(sql: sqlite3.Connection, path: str) -> Iterator[tuple[int, str]]:
