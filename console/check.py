@@ -22,6 +22,8 @@ class Check:
     """Whether ``--fix`` can do it."""
     commands: tuple[str, ...] = ()
     """What to type for the remedy, one after the other."""
+    lines: tuple[str, ...] = ()
+    """How lines of config.yaml must read."""
 
 
 def good(name: str, said: str) -> Check:
@@ -29,13 +31,21 @@ def good(name: str, said: str) -> Check:
     return Check(name, "ok", said)
 
 
-def note(name: str, said: str, remedy: str = "", *, fixable: bool = False) -> Check:
+def note(
+    name: str, said: str, remedy: str = "", *, fixable: bool = False, lines: Sequence[str] = ()
+) -> Check:
     """Worth knowing, and no fault."""
-    return Check(name, "note", said, remedy, fixable)
+    return Check(name, "note", said, remedy, fixable, lines=tuple(lines))
 
 
 def wrong(
-    name: str, said: str, remedy: str, *, fixable: bool = False, commands: Sequence[str] = ()
+    name: str,
+    said: str,
+    remedy: str,
+    *,
+    fixable: bool = False,
+    commands: Sequence[str] = (),
+    lines: Sequence[str] = (),
 ) -> Check:
     """To be put right."""
-    return Check(name, "wrong", said, remedy, fixable, tuple(commands))
+    return Check(name, "wrong", said, remedy, fixable, tuple(commands), tuple(lines))

@@ -151,6 +151,7 @@ def _view(data: Mapping[str, Any], checks: Sequence[Check], width: int) -> str:
         if check.remedy:
             lines += _wrapped(" " * (_INDENT - 3) + "-> ", check.remedy, width)
         lines += [f"{' ' * _INDENT}{each}" for each in check.commands]  # unwrapped, to be copied
+        lines += ["", *check.lines, ""] if check.lines else []  # from the margin on, which counts
     return clean("\n".join([*lines, "", data["verdict"]])) + "\n"
 
 

@@ -11,19 +11,20 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from ..dag.settings import load_settings, read_config, section_of
+from ..dag.settings import load_settings, section_of
 from .check import Check, good, note, wrong
+from .config_check import NAME, check_config
+from .config_file import ConfigFile, read_config
 from .dependencies import check_dependencies
 from .plugin_check import check_plugin
 from .pythons import python_of_hermes
 
 __all__ = ["Hosting", "check_host", "check_settings", "inside", "outside"]
 
-NAME: Final = "lcm"
 _SAFE_MODE: Final = "HERMES_SAFE_MODE"
 #: Bytes at the end of the log that are looked at.
 _LOG_TAIL: Final = 4_000_000
@@ -41,8 +42,8 @@ class Hosting:
     home: Path
     config: Mapping[str, Any] | None
     """Its config.yaml; None where this Python cannot read one."""
-    unread: str = ""
-    """What is wrong with the file as a whole."""
+    file: ConfigFile = field(default_factory=ConfigFile)
+    """The same as it was written; nothing where this Python cannot read it."""
     served_by: str | None = None
     """The engine that it gives an agent; None where nobody could ask it."""
     folder: str = ""
@@ -51,6 +52,11 @@ class Hosting:
     """The Python that runs it; empty if that is not known."""
     failures: tuple[str, ...] = ()
     """What went wrong in the engine that asks."""
+
+    @property
+    def at(self) -> Path:
+        """Where its config.yaml is."""
+        return self.home / "config.yaml"
 
     def get(self, *names: str) -> Any:
         """A value of config.yaml, by its path; None if it is not there."""
@@ -63,9 +69,15 @@ class Hosting:
 def inside(facts: Mapping[str, Any]) -> Hosting:
     """The Hermes that this runs in."""
     told = facts["hermes"]()
+    try:
+        file = read_config(Path(told["home"]) / "config.yaml")
+    except ImportError:
+        file = ConfigFile()
     return Hosting(
         home=Path(told["home"]),
-        config=told["config"],
+        # what a newer one tells of a file in which a key stands twice are its defaults
+        config=file.values if file.repeated else told["config"],
+        file=file,
         served_by=told["served_by"],
         folder=told["folder"],
         python=sys.executable,
@@ -76,27 +88,15 @@ def inside(facts: Mapping[str, Any]) -> Hosting:
 def outside(home: Path) -> Hosting:
     """The Hermes of a home, which does not run here."""
     try:
-        config, unread = read_config(home / "config.yaml")
+        file = read_config(home / "config.yaml")
     except ImportError:
         return Hosting(home, None, python=python_of_hermes(home))
-    return Hosting(home, config, unread, python=python_of_hermes(home))
+    return Hosting(home, file.values, file, python=python_of_hermes(home))
 
 
 def check_host(host: Hosting) -> Iterator[Check]:
     """Everything that decides whether this Hermes uses the engine."""
-    if host.config is None:
-        yield note("config", "config.yaml was not looked at: this Python has no PyYAML.")
-    elif host.unread:
-        yield wrong(
-            "config",
-            f"{host.unread}.",
-            "Put it right with an editor: Hermes cannot read it either.",
-        )
-    else:
-        yield _selected(host)
-        yield _enabled(host)
-        yield _compression(host)
-        yield from _toolsets(host)
+    yield from check_config(host)
     needed = check_dependencies(host.python, host.home)
     yield from check_plugin(host, able=needed.state == "ok")
     yield needed
@@ -114,74 +114,17 @@ def check_host(host: Hosting) -> Iterator[Check]:
 
 def check_settings(host: Hosting) -> Iterator[Check]:
     """The section ``lcm:``: wrong keys and values, and those without effect."""
-    if host.config is None or host.unread:
+    if host.config is None or host.file.unread:
         return
     loaded = load_settings(section_of(host.config))
     for problem in loaded.problems:
-        at = host.home / "config.yaml"
-        yield wrong(
-            "settings",
-            f"lcm.{problem.message}",
-            f"Change it in {at}; docs/settings.md has all keys.",
-        )
+        remedy = f"Change it in `{host.at}`; `docs/settings.md` has all keys."
+        yield wrong("settings", problem.said, remedy)
     for problem in loaded.inert:
-        yield note("settings", f"lcm.{problem.message}", "It may stay where it is.")
+        yield note("settings", problem.said, "It may stay where it is.")
     if not loaded.problems:
         own = sum(source != "default" for source in loaded.sources.values())
         yield good("settings", f"{own} of {len(loaded.sources)} are set, and all are understood")
-
-
-def _selected(host: Hosting) -> Check:
-    selected = host.get("context", "engine")
-    if selected == NAME:
-        return good("engine", "context.engine is lcm")
-    shown = "not set, so it is Hermes's own compressor" if selected is None else repr(selected)
-    remedy = f"Write `engine: lcm` under `context:` in {host.home / 'config.yaml'}, then start Hermes anew."
-    return wrong("engine", f"context.engine is {shown}.", remedy)
-
-
-def _names(value: Any) -> list[str]:
-    return [str(each) for each in value] if isinstance(value, list | tuple) else []
-
-
-def _enabled(host: Hosting) -> Check:
-    at = host.home / "config.yaml"
-    if NAME in _names(host.get("plugins", "disabled")):
-        remedy = f"Take lcm out of `disabled:` under `plugins:` in {at}."
-        return wrong("enabled", "lcm is in plugins.disabled: Hermes does not load it.", remedy)
-    if NAME in _names(host.get("plugins", "enabled")):
-        return good("enabled", "lcm is in plugins.enabled")
-    return wrong(
-        "enabled",
-        "lcm is not in plugins.enabled: older hosts then use their own compressor without a word, newer ones have "
-        "no `hermes lcm`, no hooks.",
-        f"Add `- lcm` to `enabled:` under `plugins:` in {at}.",
-    )
-
-
-def _compression(host: Hosting) -> Check:
-    value = host.get("compression", "enabled")
-    if value is None or value is True or str(value).lower() in ("true", "1", "yes"):
-        return good(
-            "compression", "compression.enabled: Hermes asks the engine that it uses to compact"
-        )
-    said = "compression.enabled is false: Hermes never asks an engine to compact."
-    return wrong(
-        "compression",
-        f"{said} All is stored, and the conversation grows until the model refuses it.",
-        f"Set it to true in {host.home / 'config.yaml'}.",
-    )
-
-
-def _toolsets(host: Hosting) -> Iterator[Check]:
-    """Hosts offer an engine's tools beside any saved list of toolsets, but not beside an empty one."""
-    saved = host.get("platform_toolsets")
-    for platform, names in saved.items() if isinstance(saved, Mapping) else ():
-        if names == []:
-            said = f"On {platform} the agent has none of lcm's tools: platform_toolsets.{platform} is empty."
-            yield note(
-                "tools", said, f"Add `- context_engine` there, if it is to search in {platform}."
-            )
 
 
 def _safe_mode(host: Hosting) -> Iterator[Check]:

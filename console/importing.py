@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..dag.erase import cleaner
-from ..dag.settings import Settings, load_settings, read_config, section_of
+from ..dag.settings import Settings, load_settings, section_of
 from ..dag.unkept import fitting, pattern_of
 from ..storage import open_store
 from ..storage.errors import StoreMissing
@@ -23,6 +23,7 @@ from ..tools.describe import stamp
 from .absent import mistaken
 from .backup import make_backup
 from .bringing import Outlook, bring, look
+from .config_file import read_config
 from .import_view import view
 from .restoring import restore
 from .scan import Bad, Group, Scan, scan
@@ -128,7 +129,7 @@ def _aside(call: Call) -> str:
 
 def _settings(database: str) -> Settings:
     """Those of the home of the database, as its config.yaml has them."""
-    config, _ = read_config(Path(database).parent.parent / "config.yaml")
+    config = read_config(Path(database).parent.parent / "config.yaml").values
     return load_settings(section_of(config)).settings
 
 

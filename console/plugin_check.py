@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ..dag.settings import read_config
 from .check import Check, good, note, wrong
+from .config_file import read_config
 from .pythons import asked
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _named(folder: Path, again: str) -> Check:
     text = path.read_text("utf-8", "replace")
     (folder / "__init__.py").open("rb").close()
     try:
-        _, unread = read_config(path)
+        unread = read_config(path).unread
     except ImportError:
         unread = ""
     if unread:

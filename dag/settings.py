@@ -11,13 +11,13 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import itertools
+import json
 import math
 import os
 import re
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
-from pathlib import Path
 from typing import Any, Final, Literal
 
 _Complain = Callable[[object, str], None]  # (what is wrong, why); the rest of the value is used
@@ -33,6 +33,8 @@ _REPLACED: Final = {
 _SOFT_SHARE: Final = 0.8  # of the threshold, as 0.60 is of 0.75
 _TARGET_SHARE: Final = 0.5  # of the threshold, about what 0.40 is of 0.75
 _LEAST_TARGET: Final = 0.02
+#: Characters of a value that is shown.
+_SHORT: Final = 60
 #: More tokens than any window has, and far fewer than a database can count.
 _MOST_TOKENS: Final = 100_000_000
 #: More turns, or summaries, than are ever looked at together.
@@ -53,6 +55,11 @@ class Problem:
     value: str  #: as written, shortened, in Python's notation
     message: str  #: what is wrong, what is used instead, in words for the user
     nearest: str  #: the known key that comes nearest, the key itself where only its value is wrong
+
+    @property
+    def said(self) -> str:
+        """The message, for whoever has the whole file before them."""
+        return f"lcm.{self.message}" if self.key else self.message
 
 
 def _whole(least: int, most: int) -> _Parse:
@@ -302,33 +309,6 @@ def load_settings(raw: object) -> LoadedSettings:
     return LoadedSettings(settings, tuple(problems), sources, tuple(inert))
 
 
-def read_config(path: Path) -> tuple[Mapping[str, Any], str]:
-    """A whole config.yaml as its Hermes has it, and what keeps it from being read ("": nothing).
-
-    For whoever looks at a home from outside; inside, Hermes itself is asked. No file is no fault.
-
-    Raises:
-        ImportError: this Python has no PyYAML.
-    """
-    import yaml
-
-    try:
-        found = yaml.safe_load(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}, ""
-    except OSError as error:
-        return {}, f"{path} cannot be read: {error.strerror}"
-    except UnicodeDecodeError:
-        return {}, f"{path} is not UTF-8"
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark else ""
-        return {}, f"{path} is no YAML{where}"
-    if isinstance(found, Mapping):
-        return found, ""
-    return {}, "" if found is None else f"{path} holds no keys"
-
-
 def section_of(config: Mapping[str, Any]) -> Any:
     """The section ``lcm:`` of a config.yaml, overlaid by ``plugins.entries.lcm.settings``."""
     section = config.get("lcm")
@@ -352,7 +332,8 @@ def _pairs(raw: object, problems: list[Problem]) -> list[tuple[str, Any]]:
     if isinstance(raw, Mapping):
         return [(key if isinstance(key, str) else str(key), value) for key, value in raw.items()]
     if raw is not None:
-        message = "the section lcm: must hold keys with values; the defaults are used"
+        instead = "where keys with values belong, like `threshold: 0.75`; the defaults are used"
+        message = f"`lcm:` is {_in_yaml(raw)} {instead}"
         problems.append(Problem("", reprlib.repr(raw), message, ""))
     return []
 
@@ -361,15 +342,27 @@ def _parse(key: str, value: Any, problems: list[Problem]) -> Any:
     """Return the value in its own type, or None where the default is to be used."""
 
     def complain(what: object, why: str) -> None:
-        problems.append(Problem(key, reprlib.repr(what), f"{key}: {reprlib.repr(what)} {why}", key))
+        problems.append(Problem(key, reprlib.repr(what), f"{key}: {_in_yaml(what)} {why}", key))
 
     item = _FIELDS[key]
     try:
         return item.metadata["parse"](value, complain)
     except ValueError as error:
-        shown = "a share of the window" if item.default is None else repr(item.default)
-        complain(value, f"{error}; the default is used: {shown}")
+        shown = (
+            "a share of the window" if item.default is None else _in_yaml(item.default).strip('"')
+        )
+        complain(value, f"{error}; the default is used: {shown or 'none'}")
         return None
+
+
+def _in_yaml(value: object) -> str:
+    """A value as one writes it in YAML, shortened."""
+    given = list(value) if isinstance(value, tuple) else value
+    try:
+        text = json.dumps(given, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return reprlib.repr(value)
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 3]}..."
 
 
 def _unknown(key: str, value: object) -> Problem:

@@ -5,9 +5,8 @@ comes of it is read again; where that is not what it should be (a style that is 
 ruamel.yaml writes the whole file: it comes with every Hermes, and keeps comments, quotes and order.
 
 Reads a JSON job on standard input: ``{"text", "action": "on" | "off", "before": {...}}``; prints JSON:
-``{"text", "before", "remark", "compacts"}``, where *before* is what "off" needs to put things back as they
-were, *remark* the comment of the line ``engine``, if that line is changed, and *compacts* whether Hermes asks
-an engine to compact at all.
+``{"text", "before", "remark", "compacts"}``: what "off" needs to put things back as they were, the comment of
+the line ``engine``, if that line is changed, and whether Hermes asks an engine to compact at all.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from typing import Any
 
 from ruamel.yaml import YAML  # type: ignore[import-not-found]
 from ruamel.yaml.comments import CommentedMap  # type: ignore[import-not-found]
+from ruamel.yaml.constructor import DuplicateKeyError  # type: ignore[import-not-found]
 from ruamel.yaml.error import YAMLError  # type: ignore[import-not-found]
 
 DEFAULT_ENGINE = "compressor"
@@ -60,9 +60,8 @@ def fits(config: Any) -> Any:
 
 
 def _kind(value: Any) -> str:
-    return (
-        "a list" if isinstance(value, list) else "a text" if isinstance(value, str) else "a value"
-    )
+    kinds = {list: "a list", str: "a text"}
+    return next((word for kind, word in kinds.items() if isinstance(value, kind)), "a value")
 
 
 def section(config: Any, name: str) -> Any:
@@ -76,7 +75,7 @@ def names(plugins: Any, key: str) -> list[Any]:
     """A list of plugin names as it stands, or an empty one."""
     value = plugins.get(key)
     if value is not None and not isinstance(value, list):
-        raise Misread(f"`{key}:` under `plugins:` is no list")
+        raise Misread(f"`{key}:` under `plugins:` is {_kind(value)}, and Hermes wants a list")
     return value if value is not None else []
 
 
@@ -342,12 +341,30 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def unfit(error: Exception) -> str:
+def unfit(error: Exception, text: str) -> str:
     """What is wrong with a config that cannot be read, in a sentence."""
-    if isinstance(error, Misread):
-        return f"{error}."
-    mark = getattr(error, "problem_mark", None)
-    return f"it is no YAML in line {mark.line + 1}." if mark else "it is no YAML."
+    if isinstance(error, Misread | DuplicateKeyError):
+        return f"{twice(text) if isinstance(error, DuplicateKeyError) else error}."
+    marks = [getattr(error, name, None) for name in ("context_mark", "problem_mark")]
+    lines = [mark.line + 1 for mark in marks if mark]
+    where = f" in line {lines[-1]}" if lines else ""
+    since = f" or before it: look from line {lines[0]} on" if lines[:1] < lines[1:] else ""
+    return f"it is no YAML{where}{since}."
+
+
+def twice(text: str) -> str:
+    """The first key that stands more than once where it may stand once, and the lines."""
+    nodes = [YAML().compose(text)]
+    for node in nodes:
+        lines: dict[str, list[str]] = {}
+        for each in node.value if isinstance(node.value, list) else ():
+            key, value = each if isinstance(each, tuple) else (None, each)
+            nodes += [] if value in nodes else [value]
+            if key is not None:
+                lines.setdefault(str(key.value), []).append(str(key.start_mark.line + 1))
+        for name, at in ((name, at) for name, at in lines.items() if len(at) > 1):
+            return f"the key `{name}` stands more than once, in lines {' and '.join(at)}"
+    return "a key stands more than once"
 
 
 def main() -> None:
@@ -365,11 +382,9 @@ def main() -> None:
         else:
             switch_off(config, before)
     except (Misread, YAMLError) as error:
-        json.dump({"error": unfit(error)}, sys.stdout)
-        return
+        return json.dump({"error": unfit(error, job["text"])}, sys.stdout)
     except Exception as error:  # noqa: BLE001 - whatever is wrong with a file, a person is told
-        json.dump({"error": f"{type(error).__name__}: {error}"}, sys.stdout)
-        return
+        return json.dump({"error": f"{type(error).__name__}: {error}"}, sys.stdout)
     text = job["text"]
     if json.dumps(config, default=str) != json.dumps(old, default=str):
         try:
@@ -379,7 +394,7 @@ def main() -> None:
     if (config.get("context") or {}).get("engine") == engine:
         said = ""
     done = {"text": text, "before": before, "remark": said, "compacts": compacts(config)}
-    json.dump(done, sys.stdout)
+    return json.dump(done, sys.stdout)
 
 
 main()

@@ -53,7 +53,7 @@ class SettingsSource:
             raw = hermes.settings_section() if self.given is None else self.given
             self.loaded = load_settings(raw)
             for problem in (*self.loaded.problems, *self.loaded.inert):
-                _log.warning("config.yaml: lcm.%s", problem.message)
+                _log.warning("config.yaml: %s", problem.said)
         return self.loaded
 
     def forget(self) -> None:

@@ -50,7 +50,7 @@ def _facts(engine: LCMEngine) -> dict[str, Any]:
             *([_SHORTENED] if engine._requests.pressure else []),
             *reversed(engine._failures.recent()),
             *_resting(engine),
-            *(f"lcm.{problem.message}" for problem in (*loaded.problems, *loaded.inert)),
+            *(problem.said for problem in (*loaded.problems, *loaded.inert)),
         ],
     }
 

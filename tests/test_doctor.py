@@ -109,7 +109,7 @@ FALLBACKS = [
     ({**HEALTHY, "context": {"engine": "compressor"}}, "engine", "engine: lcm"),
     ({"plugins": {"enabled": ["lcm"]}}, "engine", "engine: lcm"),
     ({**HEALTHY, "plugins": {"enabled": ["other"]}}, "enabled", "- lcm"),
-    ({"context": {"engine": "lcm"}}, "enabled", "- lcm"),
+    ({"context": {"engine": "lcm"}}, "enabled", "[lcm]"),
     ({**HEALTHY, "plugins": {"enabled": ["lcm"], "disabled": ["lcm"]}}, "enabled", "disabled"),
     ({**HEALTHY, "compression": {"enabled": False}}, "compression", "true"),
     ({**HEALTHY, "lcm": {"thresold": 0.5}}, "settings", "config.yaml"),
@@ -126,7 +126,7 @@ def test_a_config_that_does_not_use_it(home, ask, config, check, remedy):
     code, data = ask()
     wrong = by_name(data, "wrong")
     assert (code, list(wrong)) == (1, [check])
-    assert remedy in wrong[check]["remedy"]
+    assert remedy in "\n".join([wrong[check]["remedy"], *wrong[check]["lines"]])
 
 
 def no_folder(home):
@@ -263,7 +263,7 @@ def test_an_empty_toolset_hides_the_tools(home, ask):
     assert code == 0
     note = by_name(data, "note")["tools"]
     assert "telegram" in note["said"]
-    assert "context_engine" in note["remedy"]
+    assert "  telegram: [context_engine]" in note["lines"]
 
 
 # the Python of Hermes

@@ -332,3 +332,22 @@ def test_a_setting_without_effect_is_reported():
     assert ["embeddings"] == [problem.key for problem in loaded.inert]
     assert () == loaded.problems
     assert loaded.settings.embeddings
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (True, "`lcm:` is true where keys with values belong, like `threshold: 0.75`; the defaults are used"),
+        (["a"], '`lcm:` is ["a"] where keys with values belong'),
+        ({"target_token_levels": [5, 3]}, "the default is used: [15, 50, 250, 1000]"),
+        ({"embeddings": 7}, "lcm.embeddings: 7 must be true or false; the default is used: false"),
+        ({"redact": None, "database": ["x"]}, 'lcm.database: ["x"] must be text; the default is used: none'),
+        ({"redact": "foo"}, "the default is used: summaries"),
+        ({"ignore_sessions": {}}, "lcm.ignore_sessions: {} must be a list; the default is used: []"),
+        ({"target": False}, "lcm.target: false must be"),
+    ],
+)  # fmt: skip
+def test_what_is_said_is_written_as_in_the_file(raw, said):
+    """No tuple, no True, no quotes that Python alone has; and a sentence where the section is none."""
+    (problem,) = load_settings(raw).problems
+    assert said in problem.said

@@ -7,6 +7,7 @@ import shutil
 import sys
 
 import pytest
+import yaml
 from hostkit.host import ROOT
 from lcm.demo.model import Reply, Script, ScriptedModel, Turn
 from test_ways_in import OTHER_ENGINE
@@ -237,3 +238,40 @@ def test_what_the_doctor_prints_is_json_alone(home):
     """HOST-10: standard output of a --json command holds nothing of the plugin's loading."""
     for verb in ("status", "doctor"):
         assert json.loads(home.hermes("lcm", verb, "--json").stdout)
+
+
+def as_hermes_left_it(home):
+    """Take over what was written into the config of *home*."""
+    home.config = yaml.safe_load((home.path / "config.yaml").read_text())
+
+
+def by_hand(home):
+    """Write the lines that the doctor prints."""
+    section = yaml.safe_load("\n".join(from_outside(home)[1]["enabled"]["lines"]))["plugins"]
+    home.config["plugins"].update(section)
+
+
+def by_the_installer(home):
+    """Run the command that the doctor names."""
+    remedy = from_outside(home)[1]["enabled"]["remedy"]
+    command = f"scripts/quickstart --into {home.path}"
+    assert f"`{command}`" in remedy
+    words = [*command.split(), "--yes", "--python", str(home.host.python)]
+    done = home.run([str(ROOT / words[0]), *words[1:]])
+    assert done.returncode == 0, done.stdout + done.stderr
+    as_hermes_left_it(home)
+
+
+@pytest.mark.parametrize("way", [by_hand, by_the_installer])
+def test_what_hermes_disabled_is_on_again_after_one_remedy(home, way):
+    """`hermes plugins disable lcm` takes two entries to undo: both are told at once, and each way does it."""
+    if home.host.is_new:  # whose command downloads a Python of its own; it writes the same
+        home.config["plugins"] = {"enabled": [], "disabled": ["lcm"]}
+    else:
+        home.hermes("plugins", "disable", "lcm")
+        as_hermes_left_it(home)
+    assert home.config["plugins"]["disabled"] == ["lcm"]
+    assert list(from_outside(home)[1]) == ["enabled"]
+    way(home)
+    assert from_outside(home) == (0, {})
+    assert engine_of(home) == "lcm"

@@ -327,13 +327,24 @@ def test_a_broken_config_is_left_alone(quickstart, tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: 1\nplugins: [unclosed\n", "it is no YAML in line 3."),
+        (
+            "a: 1\nplugins: [unclosed\n",
+            "it is no YAML in line 3 or before it: look from line 2 on.",
+        ),
+        ("a: b: c\n", "it is no YAML in line 1."),
+        (
+            "plugins: {}\na: 1\nplugins: {}\n",
+            "the key `plugins` stands more than once, in lines 1 and 3.",
+        ),
         ("plugins:\n- weather\n", "`plugins:` is a list, and Hermes wants a mapping."),
         ("context: compressor\n", "`context:` is a text, and Hermes wants a mapping."),
-        ("plugins:\n  enabled: weather\n", "`enabled:` under `plugins:` is no list."),
+        (
+            "plugins:\n  enabled: weather\n",
+            "`enabled:` under `plugins:` is a text, and Hermes wants a list.",
+        ),
         ("- plugins\n", "it is a list, and Hermes wants keys with values"),
     ],
-    ids=["yaml", "plugins", "context", "enabled", "whole"],
+    ids=["yaml", "one-line", "twice", "plugins", "context", "enabled", "whole"],
 )
 @pytest.mark.parametrize("way", ["--into", "--out-of"])
 def test_a_config_that_hermes_would_not_take_is_said_to_be_one(
