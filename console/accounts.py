@@ -39,7 +39,7 @@ class Accounts:
         """Time and frame of each session's newest compaction."""
         for done in passes:
             if done.frame and done.frame not in spans.known:
-                what = f"its summary row, node {done.frame}, is missing"
+                what = f"its summary row, {done.frame}, is missing"
                 findings.wrong("session", done.session, what)
             elif done.frame:
                 self._newest[done.session] = (done.time, done.frame)

@@ -91,7 +91,11 @@ def run(call: Call) -> Answer:
 def _view(done: Copied, copied: str, commands: list[str]) -> str:
     """In words; the commands unwrapped, for they are there to be copied."""
     held = ", ".join(
-        [many(done.messages, "message"), many(done.nodes, "node"), many(done.sessions, "session")]
+        [
+            many(done.messages, "message"),
+            many(done.nodes, "summary"),
+            many(done.sessions, "session"),
+        ]
     )
     lines = [
         f"backup: {copied}",

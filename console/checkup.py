@@ -325,11 +325,12 @@ def _journal(seen: Examination, wal: int, version: str) -> Check:
 
 def _summaries(seen: Examination) -> Check:
     if seen.damaged:
-        said = f"{many(seen.damaged, 'node')} of the graph of summaries {'is' if seen.damaged == 1 else 'are'} damaged."
+        said = f"{many(seen.damaged, 'summary')} {'is' if seen.damaged == 1 else 'are'} damaged."
         return wrong("summaries", said, _MADE_AGAIN)
     if not seen.degraded:
         return good("summaries", "none had to do without a model")
-    said = f"{many(seen.degraded, 'summary node')} hold extracted sentences: no model gave a usable answer."
+    hold = "holds" if seen.degraded == 1 else "hold"
+    said = f"{many(seen.degraded, 'summary')} {hold} extracted sentences: no model gave a usable answer."
     return note(
         "summaries",
         said,
@@ -342,14 +343,14 @@ def _ahead(seen: Examination) -> Iterator[Check]:
     record = AheadRecord.newest(AheadRecord.read(_value(kept)) for kept in seen.ahead)
     if record.fails:
         said = (
-            f"Nothing could be summarised ahead the last {record.failures} times: {record.why}. "
+            f"Nothing could be summarised ahead the last {many(record.failures, 'time')}: {record.why}. "
             "Every compaction makes the turn wait for the model, or extracts sentences."
         )
         yield wrong(
             "work ahead", said, "Look at auxiliary.compression in config.yaml, and at the log."
         )
     elif record.nodes or record.repaired:
-        yield good("work ahead", f"{many(record.nodes, 'node')} prepared between turns")
+        yield good("work ahead", f"{many(record.nodes, 'summary')} made ahead between turns")
 
 
 def _value(kept: str) -> object:

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +25,7 @@ from .course import Courses
 from .passages import passages
 from .verb import Progress, find_session, last_used
 
-__all__ = ["ASKED", "answer", "framed", "page", "policy", "standalone"]
+__all__ = ["ASKED", "Written", "answer", "framed", "page", "policy", "standalone"]
 
 _ASSETS: Final = Path(__file__).parent / "assets"
 _STYLES: Final = ("vendor/uplot.css", "explorer.css")
@@ -97,12 +98,22 @@ def _page(connect: str, data: Iterator[str]) -> Iterator[str]:
     yield tail.replace("{{script}}", _script())
 
 
-def standalone(store: Store, session: Session, progress: Progress) -> Iterator[str]:
+@dataclass(slots=True)
+class Written:
+    """What is in a page of its own, known when it is written."""
+
+    damaged: int = 0
+    """Messages of which a version cannot be read, and is marked as such."""
+
+
+def standalone(
+    store: Store, session: Session, progress: Progress, written: Written
+) -> Iterator[str]:
     """The page with all of a session in it, in pieces; of one moment if it is read within a snapshot."""
-    yield from _page("'none'", _data(store, session, progress))
+    yield from _page("'none'", _data(store, session, progress, written))
 
 
-def _data(store: Store, session: Session, progress: Progress) -> Iterator[str]:
+def _data(store: Store, session: Session, progress: Progress, written: Written) -> Iterator[str]:
     drawn, course, entries = whole(store, session)
     yield _block("chart", drawn)
     yield _block("rule", finding.rule())
@@ -115,6 +126,7 @@ def _data(store: Store, session: Session, progress: Progress) -> Iterator[str]:
         yield _element(f"messages-{number}", text)
         done += many
         progress("messages", done, drawn["count"])
+    written.damaged = words.damaged
     yield _block("found", finding.told(store, session, entries, list(course.spans), words))
 
 

@@ -102,7 +102,7 @@ def _by_size(text: Iterator[str]) -> Iterator[str]:
 def _view(data: dict[str, Any], options: Mapping[str, Any]) -> str:
     held = [many(data["sessions"], "session"), many(data["messages"], "message")]
     if data["format"] == "jsonl":
-        held += [many(data["versions"], "earlier version"), f"{data['nodes']:,} summaries"]
+        held += [many(data["versions"], "earlier version"), many(data["nodes"], "summary")]
     lines = [f"export: {data['export'] or 'written'}", f"It holds {', '.join(held)}."]
     if data["shareable"]:
         lines.append(
@@ -110,7 +110,7 @@ def _view(data: dict[str, Any], options: Mapping[str, Any]) -> str:
             "a secret that looks like any other word is still there."
         )
     if left := data["left_out"]:
-        lines.append(f"Left out: {many(left, 'summary node')}. What is under it is not whole.")
+        lines.append(f"Left out: {many(left, 'summary')}. What is under it is not whole.")
     if damaged := data["damaged"]:
         named = ", ".join(damaged[:_NAMED])
         lines.append(

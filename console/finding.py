@@ -149,6 +149,8 @@ class Words:
 
     def __init__(self, said: Iterable[str] = ()) -> None:
         self._letters: set[str] = set()
+        self.damaged = 0
+        """Messages of which a version cannot be read."""
         for each in said:
             self.meet(each)
 
@@ -162,6 +164,7 @@ class Words:
         """What is to be said of a message, by its versions, if what is searched of it is not just what is shown."""
         for each in shown:
             self.meet(each)
+        self.damaged += None in rows
         if all(map(_is_plain, rows)):
             return {}
         pairs = zip(rows, shown, strict=True)

@@ -86,8 +86,12 @@ def _nodes(data: Mapping[str, Any]) -> list[str]:
     count, rows = len(data["nodes"]), data["rows"]
     if not count and data.get("told"):
         return []  # parts of it go from those, and are told below
-    beside = f", and {many(rows, 'row')} that showed them or states by turn" if rows else ""
-    return [f"  {many(count - rows, 'summary node')}{beside}{_names(data['nodes'])}"]
+    beside = f", and {_rows(rows)}" if rows else ""
+    return [f"  {many(count - rows, 'summary')}{beside}{_names(data['nodes'])}"]
+
+
+def _rows(count: int) -> str:
+    return f"{many(count, 'summary row')} or {'state' if count == 1 else 'states'} by turn"
 
 
 def _also(data: Mapping[str, Any], options: Mapping[str, Any]) -> list[str]:
@@ -102,7 +106,7 @@ def _also(data: Mapping[str, Any], options: Mapping[str, Any]) -> list[str]:
         lines.append(f"  {many(data['uids'], 'uid')} of messages; each gets another in its place")
     if data.get("told"):
         told = pointed(_TOLD, options)
-        lines.append(f"{told} {many(len(data['told']), 'summary node')}{_names(data['told'])}")
+        lines.append(f"{told} {many(len(data['told']), 'summary')}{_names(data['told'])}")
     if data.get("left") and "scrubbed" in data:
         lines.append(
             f"NOT DONE: it still stands in {_places(data['left'])}. That cannot be taken out."

@@ -45,7 +45,7 @@ def _not_done(data: Mapping[str, Any]) -> list[str]:
     if not data["sessions"] and (data["refused"] or data["bad"]):
         return ["Nothing of it can be imported. Nothing was changed."]
     more = sum(each.get("summaries", 0) for each in data["sessions"])
-    summaries = f" and {many(more, 'summary node')}" if more else ""
+    summaries = f" and {many(more, 'summary')}" if more else ""
     return [
         f"It would bring {many(new, 'message')}{summaries}; {known:,} are here already.",
         "Nothing was changed. Run it without --dry-run to import it.",
@@ -57,7 +57,7 @@ def _more(done: Mapping[str, int]) -> list[str]:
     if done.get("versions"):
         said.append(f"{many(done['versions'], 'earlier or later version')} of messages")
     if done.get("nodes"):
-        said.append(f"{many(done['nodes'], 'summary node')}")
+        said.append(f"{many(done['nodes'], 'summary')}")
     if done.get("renamed"):
         said.append(
             f"{done['renamed']:,} of them under new names, for something else has theirs here"
@@ -91,7 +91,7 @@ def _listed(data: Mapping[str, Any]) -> list[str]:
     lines += [f"  left out: {count:,} {why}" for why, count in skipped.items()]
     if data.get("summaries_left"):
         lines.append(
-            f"  left out: {data['summaries_left']:,} summaries; they are made anew from the messages"
+            f"  left out: {many(data['summaries_left'], 'summary')}; new ones are made from the messages"
         )
     return lines
 

@@ -189,7 +189,7 @@ def _own(job: _Job) -> dict[str, Any]:
         "done": None,
     }
     if job.comes(wanted, data):
-        data["backup"] = job.backed_up(sum(each["new"] + each["summaries"] for each in sessions))
+        data["backup"] = job.backed_up(sum(each["new"] + each["nodes"] for each in sessions))
         with job.opened() as store:
             data["done"] = asdict(restore(store, job.path, found, wanted, job.progress))
     return data
@@ -247,7 +247,8 @@ def _outlook(store: Store, group: Group) -> dict[str, Any]:
         "as": ", ".join(each.name for each in target.sessions),
         "new": len(group.names) - here,
         "known": here,
-        "summaries": len(group.nodes) - _whole(store, group.nodes),
+        "summaries": len(group.summaries) - _whole(store, group.summaries),
+        "nodes": len(group.nodes) - _whole(store, group.nodes),
         "skipped": {},
     }
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..dag.nodes import asked_for, marks_of, uid_of
+from ..dag.wording import many
 from ..storage.audit import Place
 from ..storage.records import Node, Source
 
@@ -91,7 +92,7 @@ def shape_faults(node: Node, below: Sequence[Known]) -> list[str]:
     if node.depth != (max(deepest, 0) if flat else deepest + 1):
         faults.append(f"its depth cannot be {node.depth}")
     if node.messages != len(messages) + sum(each.messages for each in below):
-        faults.append(f"it says it stands for {node.messages} messages, and does not")
+        faults.append(f"it says it stands for {many(node.messages, 'message')}, and does not")
     return faults
 
 

@@ -84,7 +84,7 @@ class Report:
         of = ", ".join(
             [
                 many(counts.messages, "message"),
-                many(counts.nodes, "node"),
+                many(counts.nodes, "summary"),
                 many(counts.sessions, "session"),
             ]
         )

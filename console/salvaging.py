@@ -26,10 +26,17 @@ def on_what_is_left(verb: Verb, call: Call, error: StoreDamaged) -> Answer:
 
     progress = call.progress or (lambda _what, _done, _total: None)
     with salvaged(Path(call.path), lambda what: progress(what, 0, 0)) as (store, lost):
-        found = verb.run(replace(call, store=store))
+        found = verb.run(replace(call, store=store, salvaged=True))
+        rows = {done.frame for done in store.passes()}
     said = pointed(str(error), call.options)
     lines = [f"WRONG: {said} This is what can be read of it."]
-    for noun, names in (("message", lost.messages), ("node", lost.nodes)):
+    summaries = [name for name in lost.nodes if name not in rows]
+    frames = [name for name in lost.nodes if name in rows]
+    for noun, names in (
+        ("message", lost.messages),
+        ("summary", summaries),
+        ("summary row", frames),
+    ):
         if names:
             more = ", ..." if len(names) > _NAMED else ""
             lines.append(

@@ -66,6 +66,8 @@ class Group:
     """Number of each message that is written here, by its uid."""
     versions: int = 0
     nodes: list[str] = field(default_factory=list)
+    summaries: list[str] = field(default_factory=list)
+    """Those of the nodes that are no summary row and no state by turn."""
     records: int = 0
     whole: bool = False
     """Whether it ends as it says."""
@@ -252,6 +254,8 @@ class _Scanner:
         transfer.is_forgotten(record)
         self.fitting.check(node)
         group.nodes.append(node.uid)
+        if node.kind not in ("frame", "state"):
+            group.summaries.append(node.uid)
         self.homes[node.uid] = group.line
 
     def _pass(self, _group: Group, record: Mapping[str, Any]) -> None:

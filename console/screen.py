@@ -19,6 +19,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from ..dag.wording import many
 from .branches import Branches
 
 if TYPE_CHECKING:
@@ -82,11 +83,6 @@ def folded(text: str, width: int) -> str:
         whole = len(line) <= width or line.startswith(" ") or "/" in line
         lines += [line] if whole else textwrap.wrap(line, width, break_long_words=False)
     return "\n".join(lines)
-
-
-def many(count: int, noun: str) -> str:
-    """A number of things, in words."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def to_data(value: Any) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..storage.archive import LineTotals
 from ..storage.protocol import Store
 from ..storage.records import Session
-from ..tools.describe import stamp
+from ..tools.describe import minute, stamp
 from .screen import clean, many
 from .status import no_session
 from .transfer import ORIGIN
@@ -80,8 +80,8 @@ def view(sessions: Sequence[Mapping[str, Any]], *, everything: bool) -> list[Ren
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("session", "messages", "turns", "nodes", "first", "last"):
-        right = name in ("messages", "turns", "nodes")
+    for name in ("session", "messages", "turns", "summaries", "first", "last"):
+        right = name in ("messages", "turns", "summaries")
         table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=right)
     shown = sessions if everything else sessions[:_NEWEST]
     for each in shown:
@@ -89,7 +89,7 @@ def view(sessions: Sequence[Mapping[str, Any]], *, everything: bool) -> list[Ren
         if said := _whence(each):
             called.append(f"\n  {clean(said)}", style="dim")
         counts = [f"{each[key]:,}" for key in ("messages", "turns", "nodes")]
-        times = [_minute(each[key]) for key in ("first", "last")]
+        times = [minute(each[key]) for key in ("first", "last")]
         table.add_row(
             called, *(["", "", "", "", ""] if each["continued_as"] else [*counts, *times])
         )
@@ -107,10 +107,6 @@ def _whence(each: Mapping[str, Any]) -> str:
     if each["continued_as"]:
         said.append(f"goes on as {each['continued_as']}")
     return "; ".join(said)
-
-
-def _minute(time: str | None) -> str:
-    return time[:16].replace("T", " ") if time else ""
 
 
 def run(call: Call) -> Answer:

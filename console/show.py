@@ -28,6 +28,7 @@ __all__ = ["add", "check", "gather", "run", "view"]
 
 _MOST_TURNS: Final = 10_000_000
 _MOST_NAMES: Final = 12
+_MOST_TOKENS: Final = 1_000_000
 
 
 def gather(store: Store, session: Session, uid: str) -> dict[str, Any]:
@@ -86,6 +87,7 @@ def _summary(node: Node) -> dict[str, Any]:
         "levels": {str(level): text for level, text in sorted(node.texts.items())},
         "hints": list(node.hints),
         "degraded": node.degraded,
+        "shown_at": None,
         "shows": [source.node for source in node.sources] if node.kind == "frame" else [],
     }
 
@@ -139,9 +141,12 @@ def view_turn(data: Mapping[str, Any], opens: str = "`show UID`") -> str:
     return clean("\n".join(said) + "\n")
 
 
-def view(data: Mapping[str, Any]) -> str:
-    """What a summary says; each message under a line that names it; texts as they are, never wrapped."""
-    shown = _of_summary(data) if data["kind"] == "node" else []
+def view(data: Mapping[str, Any], most: int | None = None) -> str:
+    """What a summary says, in the largest of its sizes (up to *most* tokens); each message under a line that names it.
+
+    Texts as they are, never wrapped.
+    """
+    shown = _of_summary(data, most) if data["kind"] == "node" else []
     for each in data["messages"]:
         row = each["message"]
         turn = f" turn {each['turn']}" if each["turn"] else ""
@@ -153,8 +158,8 @@ def view(data: Mapping[str, Any]) -> str:
     return clean("\n".join(shown))
 
 
-def _of_summary(data: Mapping[str, Any]) -> list[str]:
-    """Its topic, its text at its largest size, and what one could ask of it."""
+def _of_summary(data: Mapping[str, Any], most: int | None) -> list[str]:
+    """Its topic, its text at one of its sizes, which of them the context shows, and what one could ask of it."""
     turns = "-".join(dict.fromkeys(map(str, data["turns"])))
     head = f"[summary {data['uid'][:8]} of turns {turns}, {many(len(data['messages']), 'message')}"
     if data["shows"]:
@@ -162,8 +167,13 @@ def _of_summary(data: Mapping[str, Any]) -> list[str]:
             f"{head}: a summary row that shows {', '.join(each[:8] for each in data['shows'])}]\n"
         ]
     extracted = ", extracted without a model" if data["degraded"] else ""
-    size = max(data["levels"], key=int)
-    said = [f"{head}, in up to {size} tokens{extracted}]"]
+    sizes = sorted(data["levels"], key=int)
+    size = next((each for each in reversed(sizes) if most is None or int(each) <= most), sizes[0])
+    at = data["shown_at"]
+    same = ", as the context shows it" if str(at) == size else f"; the context shows up to {at}"
+    rest = ", ".join(each for each in sizes if each != size)
+    others = f"; other sizes: --level {rest}" if rest else ""
+    said = [f"{head}, in up to {size} tokens{same if at else ''}{extracted}{others}]"]
     said += [f"topic: {data['topic']}"] if data["topic"] else []
     said.append(data["levels"][size])
     said += [f"ask about: {'; '.join(data['hints'])}"] if data["hints"] else []
@@ -180,7 +190,14 @@ def run(call: Call) -> Answer:
         data = gather_turn(call.open(), session, turn)
         return Answer(data, text=view_turn(data, pointed("`show UID`", call.options)))
     found = [gather(call.open(), session, name) for name in _names(call.options["uid"])]
-    text = "\n".join(map(view, found))
+    level = call.options.get("level")
+    if level and any(each["kind"] == "message" for each in found):
+        raise WrongCall("--level is for summaries: a message is shown as it is.")
+    shown = {each.node.uid: each.level for each in present(call.open(), session).blocks}
+    for each in found:
+        if each["kind"] == "node":
+            each["shown_at"] = shown.get(each["uid"])
+    text = "\n".join(view(each, level) for each in found)
     whole = not any("damaged" in message for each in found for message in each["messages"])
     return Answer(found[0] if len(found) == 1 else {"found": found}, whole, text=text)
 
@@ -202,6 +219,8 @@ def check(options: Mapping[str, Any]) -> None:
     if bool(turn) == bool(names):
         only = "; not both" if turn else ""
         raise WrongCall(f"Say which one: a uid, or --turn with a number{only}.")
+    if turn and options.get("level"):
+        raise WrongCall("--level is for a summary: --turn shows what suffices for the turn.")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -219,4 +238,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=number_to(_MOST_TURNS),
         metavar="N",
         help="what suffices for turn N, and what one could ask of it",
+    )
+    parser.add_argument(
+        "--level",
+        dest="lcm_level",
+        type=number_to(_MOST_TOKENS),
+        metavar="N",
+        help="a summary in at most N tokens (default: in the largest of its sizes)",
     )

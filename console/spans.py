@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise, product
 
+from ..dag.wording import many
 from ..storage.audit import Place
 from ..storage.forget import given
 from ..storage.protocol import Store
@@ -171,13 +172,14 @@ class Spans:
 
         Each with the newest message that was stored when what is around it was made.
         """
-        many = f"{len(left_out)} messages stand inside its span and not under it"
+        verb = "stands" if len(left_out) == 1 else "stand"
+        said = f"{many(len(left_out), 'message')} {verb} inside its span and not under it"
         under = {message for message, _ in self._store.stands_for(node.uid)}
         if any(place.withdrawn for place in self._audit.placed(node.line, under).values()):
-            self._findings.note("node", node.uid, f"{many}; the host has gone back behind it since")
+            self._findings.note("node", node.uid, f"{said}; the host has gone back behind it since")
         elif all(place.returned or place.message > then for place, then in left_out):
             self.aside[node.uid] = {place.message for place, _ in left_out}
-            what = f"{many}; they came later, or were withdrawn and came back"
+            what = f"{said}; they came later, or were withdrawn and came back"
             self._findings.note("node", node.uid, what)
         else:
-            self._findings.wrong("node", node.uid, many)
+            self._findings.wrong("node", node.uid, said)

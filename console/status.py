@@ -86,6 +86,7 @@ def gather(
         "store": None,
         "no_database": None,
         "mistaken": "",
+        "salvaged": False,
     }
     if store is not None:
         totals = store.totals()
@@ -252,8 +253,8 @@ def _conversation(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     )
     said = f"{kept['messages']:,} in {many(data['turns'], 'turn')}"
     rows.append(("messages", ", ".join([said, *more])))
-    rows.append(("in the list", _list(data["list"])))
-    rows.append(("summaries", _summaries(kept)))
+    rows.append(("in the list", _list(data["list"], salvaged=data["salvaged"])))
+    rows.append(("summaries", _summaries(kept, salvaged=data["salvaged"])))
     if ahead := kept.get("ahead"):
         rows.append(("made ahead", _ahead(ahead)))
     if last := kept.get("last_compaction"):
@@ -267,14 +268,14 @@ def _conversation(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [*rows, *_calls(kept.get("model_calls"))]
 
 
-def _list(shown: Mapping[str, Any]) -> str:
+def _list(shown: Mapping[str, Any], *, salvaged: bool) -> str:
     """What the context holds, system prompt and tools aside."""
     parts = []
     if count := shown["summaries"]:
-        noun = "summary" if count == 1 else "summaries"
-        parts.append(f"{count:,} {noun} of {many(shown['summarised'], 'message')}")
+        parts.append(f"{many(count, 'summary')} of {many(shown['summarised'], 'message')}")
     parts.append(f"{many(shown['messages'], 'message')} word for word")
-    return f"about {many(shown['tokens'], 'token')}: {', '.join(parts)}"
+    unsure = "; what stands there of a damaged file is not known" if salvaged else ""
+    return f"about {many(shown['tokens'], 'token')}: {', '.join(parts)}{unsure}"
 
 
 def _cache(requests: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -307,7 +308,7 @@ def _calls(spent: Mapping[str, Any] | None) -> list[tuple[str, str]]:
 def _ahead(ahead: Mapping[str, Any]) -> str:
     """What was made between turns, and whether that fails."""
     count = ahead["nodes"]
-    said = f"{count:,} {'summary' if count == 1 else 'summaries'}"
+    said = many(count, "summary")
     if ahead["repaired"]:
         said += f", {ahead['repaired']:,} made again"
     if ahead["last"]:
@@ -317,8 +318,10 @@ def _ahead(ahead: Mapping[str, Any]) -> str:
     return said
 
 
-def _summaries(kept: Mapping[str, Any]) -> str:
+def _summaries(kept: Mapping[str, Any], *, salvaged: bool) -> str:
     by_depth = kept["nodes_by_depth"]
+    if not by_depth and salvaged:
+        return "none that can be read"
     if not by_depth:
         return "none yet: all of it is in the context"
     said = ", ".join(f"{count:,} at depth {depth}" for depth, count in by_depth.items())
@@ -346,5 +349,6 @@ def run(call: Call) -> Answer:
             data["mistaken"] = mistaken(Path(call.path), named=bool(call.options.get("db")))
     if data["mistaken"]:
         data["note"] = "none"
+    data["salvaged"] = call.salvaged
     point = partial(pointed, options=call.options)
     return Answer(data, is_well(data) and not data["mistaken"], [view(data, point)])

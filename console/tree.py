@@ -26,6 +26,8 @@ _MOST_DEPTH: Final = 99
 #: Summaries under no other that are shown unless all are asked for.
 _NEWEST: Final = 50
 _PREVIEW: Final = 200
+_BARE: Final = "nothing compacted yet"
+_UNREAD: Final = "under no summary that can be read"
 _SHORT: Final = 8
 
 
@@ -150,11 +152,13 @@ def view(data: Mapping[str, Any], *, everything: bool = True) -> Branches:
 def _below(data: Mapping[str, Any], everything: bool) -> Iterator[Branch]:  # noqa: FBT001 - as it was given
     first = 0 if everything else max(len(data["nodes"]) - _NEWEST, 0)
     if first:
-        yield Branch([(f"{first:,} older summaries, and what is under them: --all", "dim")])
+        them = "it" if first == 1 else "them"
+        said = f"{many(first, 'older summary')}, and what is under {them}: --all"
+        yield Branch([(said, "dim")])
     for node in data["nodes"][first:]:
         yield Branch(_label(node, top=True), _grown(node, 1))
     rest = data["verbatim"]
-    what = "in the context word for word" if data["nodes"] else "nothing compacted yet"
+    what = "in the context word for word" if data["nodes"] else data.get("bare", _BARE)
     said = f"{many(rest['messages'], 'message')}, {many(rest['tokens'], 'token')}"
     where = f"{_turns(*rest['turns'])}, " if rest["turns"] else ""
     yield Branch([(f"{what}: {where}{said}", "")])
@@ -208,6 +212,8 @@ def run(call: Call) -> Answer:
         everything=everything or bool(call.options.get("json")),
         progress=call.progress,
     )
+    if call.salvaged:
+        data["bare"] = _UNREAD
     return Answer(data, shown=[view(data, everything=everything)])
 
 

@@ -76,6 +76,8 @@ class Call:
     facts: Mapping[str, Any] | None = None
     """What the host knows of its engine; None outside it."""
     progress: Progress | None = None
+    salvaged: bool = False
+    """The store has only what can be read of a damaged file: what is not in it may have been there."""
 
     def open(self) -> Store:
         """The store of a verb that cannot do without."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..storage.errors import StoreBusy, StoreForeign
-from .report import Report
+from .report import Finding, Report
 from .screen import grid, many
 from .verb import Answer, Call, WrongCall
 from .verify import HostLogAt, verify
@@ -90,7 +90,7 @@ def _view(report: Report) -> list[RenderableType]:
     rows = [
         ("database", report.database or "in memory"),
         ("messages", f"{counts.messages:,}, and {earlier}: each digest from its bytes"),
-        ("nodes", f"{counts.nodes:,}, and {frames}: each uid from texts and sources"),
+        ("summaries", f"{counts.nodes:,}, and {frames}: each uid from texts and sources"),
         ("edges", f"{counts.edges:,}: whether each leads somewhere, and none in a circle"),
         ("sessions", f"{counts.sessions:,}: whether summary and rest hold each message once"),
         ("withdrawn", f"{counts.withdrawn:,}: kept, and no longer in a conversation"),
@@ -102,15 +102,17 @@ def _view(report: Report) -> list[RenderableType]:
     rows.append(("Hermes", _of_host(report)))
     shown: list[RenderableType] = [grid([(f"checked {name}", said) for name, said in rows])]
     if report.notes:
-        shown.append(
-            grid([("note", f"{each.kind} {each.uid}: {each.what}") for each in report.notes])
-        )
+        shown.append(grid([("note", _found(each)) for each in report.notes]))
     if report.failures:
-        shown.append(
-            grid([("WRONG", f"{each.kind} {each.uid}: {each.what}") for each in report.failures])
-        )
+        shown.append(grid([("WRONG", _found(each)) for each in report.failures]))
     shown.append(Text(report.verdict, style="bold green" if report.good else "bold red"))
     return shown
+
+
+def _found(each: Finding) -> str:
+    """A finding; what the graph calls a node is a summary everywhere else."""
+    kind = "summary" if each.kind == "node" else each.kind
+    return f"{kind} {each.uid}: {each.what}"
 
 
 def _of_host(report: Report) -> str:

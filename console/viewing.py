@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ..storage.records import Session
 from . import screen
+from .pointing import pointed
 from .screen import many
 from .status import no_session
 from .verb import Answer, Call, WrongCall, number_to
@@ -32,8 +33,9 @@ def run(call: Call) -> Answer:
 
 def _written(call: Call, session: Session, out: str) -> Answer:
     from ..storage.whole import new_file
-    from .explorer import standalone
+    from .explorer import Written, standalone
 
+    written = Written()
     store, progress = call.open(), call.progress or (lambda _what, _done, _total: None)
     path = Path(out).expanduser().absolute()
     with (
@@ -41,16 +43,20 @@ def _written(call: Call, session: Session, out: str) -> Answer:
         new_file(path) as part,
         part.open("w", encoding="utf-8", errors="replace", newline="\n") as file,
     ):
-        file.writelines(standalone(store, session, progress))
+        file.writelines(standalone(store, session, progress, written))
     if call.options.get("open"):
         _open(path.as_uri())
     count = store.totals(session.line).messages
-    data = {"view": str(path), "session": session.name, "messages": count}
+    damaged = written.damaged
+    data = {"view": str(path), "session": session.name, "messages": count, "damaged": damaged}
     text = (
-        f"view: {path}\nIt holds {many(count, 'message')} word for word, opens in any browser and asks nobody "
-        "for anything. It is readable by you alone; whoever gets it reads all of it.\n"
+        f"view: {path}\nIt holds {many(count - damaged, 'message')} word for word, opens in any browser and asks "
+        "nobody for anything. It is readable by you alone; whoever gets it reads all of it.\n"
     )
-    return Answer(data, text=text, prose=True)
+    if damaged:
+        more = pointed("`hermes lcm verify` says more", call.options)
+        text += f"WRONG: {many(damaged, 'message')} cannot be read, and is marked there: {more}.\n"
+    return Answer(data, not damaged, text=text, prose=True)
 
 
 def _served(call: Call) -> Answer:

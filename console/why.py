@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..storage.proof import read_whole
 from ..storage.protocol import Store
 from ..storage.records import Entry, Node, Pass, Session
-from ..tools.describe import stamp
+from ..tools.describe import minute, stamp
 from .present import Present, present
 from .screen import flat, many
 from .status import no_session
@@ -30,6 +30,8 @@ _IN_CHAT: Final = (8, 2)
 #: The part of a list from which it is said that results of tools are shown in part; below it is how one counts.
 _NOTABLE: Final = 0.02
 
+_NOTHING: Final = "Nothing was compacted yet: all of it is there word for word."
+_UNREAD: Final = "No compaction can be read, so what stands there in place of these is not known."
 _UNSEEN: Final = "This is what the last compaction gave: no list of the host's has shown it yet."
 
 
@@ -40,6 +42,7 @@ def gather(store: Store, session: Session) -> dict[str, Any]:
         "session": session.name,
         "tokens": here.tokens,
         "shortened": max(here.whole - here.tokens, 0),
+        "beside": max(here.tokens - here.whole, 0),
         "seen": here.is_seen or not here.passes,
         "rows": [*_summary(here), *_verbatim(store, here)],
         "compactions": _compactions(store, session.line, here.passes),
@@ -154,16 +157,13 @@ def view(data: Mapping[str, Any], *, newest: tuple[int, int] | None = None) -> l
         Text(head, style="bold"),
         _table(rows, newest[0] if newest else len(rows)),
     ]
-    if data["shortened"] > data["tokens"] * _NOTABLE:
-        left = many(data["shortened"], "token")
-        shown.append(
-            Text(f"Results of tools are shown by head and tail: {left} less than these.", "dim")
-        )
+    if rest := _rest(data):
+        shown.append(Text(rest, "dim"))
     if not data["seen"]:
         shown.append(Text(_UNSEEN, "dim"))
     done = data["compactions"]
     if not done:
-        return [*shown, Text("Nothing was compacted yet: all of it is there word for word.")]
+        return [*shown, Text(_UNREAD if data.get("salvaged") else _NOTHING)]
     shown.append(Text(f"\nwhat was replaced, in {many(len(done), 'compaction')}", style="bold"))
     first = max(len(done) - newest[1], 0) if newest else 0
     if first:
@@ -171,6 +171,21 @@ def view(data: Mapping[str, Any], *, newest: tuple[int, int] | None = None) -> l
     for number, each in enumerate(done[first:], first + 1):
         shown += map(Text, _lines(number, each))
     return shown
+
+
+def _rest(data: Mapping[str, Any]) -> str:
+    """What the list has more, or less, than the rows add up to; empty where they do."""
+    if data["beside"]:
+        return (
+            f"And {many(data['beside'], 'token')} of what Hermes keeps with messages beside their words, as the list "
+            "was counted when it was compacted."
+        )
+    less = data["shortened"]
+    if less > data["tokens"] * _NOTABLE:
+        return (
+            f"Results of tools are shown by head and tail: {many(less, 'token')} less than these."
+        )
+    return f"Counted as one list these are {many(less, 'token')} less." if less else ""
 
 
 def _table(rows: Sequence[Mapping[str, Any]], most: int) -> Table:
@@ -204,8 +219,7 @@ def _table(rows: Sequence[Mapping[str, Any]], most: int) -> Table:
 
 
 def _cells(row: Mapping[str, Any], what: Any, indent: str = "") -> tuple[Any, ...]:
-    since = (row["since"] or "")[:16].replace("T", " ")
-    return f"{indent}{row['uid'][:_SHORT]}", what, f"{row['tokens']:,}", since
+    return f"{indent}{row['uid'][:_SHORT]}", what, f"{row['tokens']:,}", minute(row["since"])
 
 
 def _turns(turns: Sequence[int]) -> str:
@@ -245,6 +259,7 @@ def run(call: Call) -> Answer:
         said = no_session(call.store, call.facts)
         return Answer({"session": None, "note": said}, shown=[said])
     data = gather(call.open(), session)
+    data["salvaged"] = call.salvaged
     newest = None if call.options.get("all") else _IN_CHAT if call.exactly else _NEWEST
     return Answer(data, shown=view(data, newest=newest))
 

@@ -45,7 +45,7 @@ class Again:
         (full,) = self.store.nodes([node.uid], damaged=True)
         items = self.items(full)
         if items is None:
-            raise StoreDamaged(f"Node {node.uid} is damaged. Run `hermes lcm verify`.")
+            raise StoreDamaged(f"Summary {node.uid} is damaged. Run `hermes lcm verify`.")
         return self.maker.nodes([items], self.text)[0]
 
     def items(self, node: Node) -> list[Item] | None:

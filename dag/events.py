@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, Literal
 
 from ..storage.records import Node
+from .wording import many
 
 __all__ = [
     "ContextCompacted",
@@ -102,7 +103,7 @@ class ContextCompacted(Event):
         sizes = ", ".join(
             f"{self.levels.count(level)} at {level}" for level in sorted(set(self.levels))
         )
-        shown = f"; {len(self.nodes)} summaries shown ({sizes} tokens)" if self.nodes else ""
+        shown = f"; {many(len(self.nodes), 'summary')} shown ({sizes} tokens)" if self.nodes else ""
         return f"lcm: compacted {self.tokens_before:,} tokens to {self.tokens_after:,}{shown}"
 
 

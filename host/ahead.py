@@ -251,7 +251,7 @@ def _note(store: Store, order: Order, prepared: Prepared, leash: Leash) -> None:
         say = _log.debug if prepared.failure == before.why else _log.warning
         say("nothing could be summarised ahead: %s", prepared.failure)
     else:
-        _log.info("prepared ahead: %d nodes, %d made again", made, repaired)
+        _log.info("made ahead: %d summaries, %d made again", made, repaired)
     if (engine := order.engine()) is not None:
         states_made(engine, order.session, [*prepared.states, *prepared.made, *prepared.repaired])
 

@@ -73,4 +73,4 @@ def _list(value: Any) -> list[Any]:
 
 
 def _damaged(uid: str) -> StoreDamaged:
-    return StoreDamaged(f"Node {uid} is damaged. Run `hermes lcm verify`.")
+    return StoreDamaged(f"Summary {uid} is damaged. Run `hermes lcm verify`.")

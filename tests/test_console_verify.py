@@ -130,7 +130,7 @@ def test_a_sound_store_is_accounted_for(whole):
     assert report.counts.nodes == sum(totals.nodes.values()) > 10
     assert report.counts.frames == 4
     assert len(totals.nodes) > 1
-    of = f"168 messages, {report.counts.nodes} nodes, 1 session"
+    of = f"168 messages, {report.counts.nodes} summaries, 1 session"
     assert report.verdict == f"verify: every message accounted for ({of})"
     assert report.data()["good"] is True
 
@@ -147,7 +147,10 @@ def test_both_backends_are_verified_alike():
 def test_an_empty_store_is_accounted_for():
     """No message is every message."""
     report = verify(open_store("memory:"))
-    assert report.verdict == "verify: every message accounted for (0 messages, 0 nodes, 0 sessions)"
+    assert (
+        report.verdict
+        == "verify: every message accounted for (0 messages, 0 summaries, 0 sessions)"
+    )
 
 
 def flip(column, table, where, *, at=9):

@@ -138,8 +138,12 @@ def test_summaries_are_counted_alike(database, tmp_path, call):
     file, other = tmp_path / "all.jsonl", tmp_path / "other" / "lcm.db"
     _, out, _ = call("export", "--out", file, "--db", database)
     assert f"{count} summaries" in out
+    _, out, _ = call("import", file, "--db", other, "--dry-run")
+    assert f" and {count} summaries;" in out
     _, out, _ = call("import", file, "--db", other)
-    assert f"{count} summary nodes" in out
+    assert f"{count} summaries" in out
+    _, out, _ = call("import", file, "--db", other, "--dry-run")
+    assert "would bring 0 messages; 133 are here" in out
     assert json.loads(call("verify", "--db", other, "--json")[1])["checked"]["nodes"] == count
 
 
@@ -407,8 +411,7 @@ def test_summaries_that_go_are_counted_as_verify_counts_them(tmp_path, call):
     assert checked["nodes"] and checked["frames"]
     out = " ".join(call("forget", "--session", "talk", "--db", path)[1].split())
     rest = checked["frames"] + checked["states"]
-    assert f"{checked['nodes']} summary node" in out
-    assert f", and {rest} row" in out
+    assert f"{checked['nodes']} summaries, and {rest} summary row" in out
 
 
 def test_an_export_to_read_has_nothing_of_a_provider_in_it(tmp_path, call):

@@ -71,7 +71,7 @@ def test_lines_say_what_matters():
     state, drift, compacted = (event.line() for event in EVENTS.values())
     assert "lcm: turns 1-4 summarised, 50 tokens suffice; ask about the port, the host" == state
     assert "lcm: the subject changed at turn 7: from tides to invoices, tax" == drift
-    assert "lcm: compacted 9,000 tokens to 3,000; 1 summaries shown (1 at 250 tokens)" == compacted
+    assert "lcm: compacted 9,000 tokens to 3,000; 1 summary shown (1 at 250 tokens)" == compacted
 
 
 @pytest.mark.parametrize("verbosity", TABLE)

@@ -336,7 +336,7 @@ def test_nothing_found_says_how_much_was_searched(desk):
     assert "90 messages in this session in" in note
     assert "nothing found" in note
     narrow = ask(desk, "lcm_grep", query="xyzzyqqq", role="tool")["note"]
-    assert "Searched 1 messages in this session that the filters let through" in narrow
+    assert "Searched 1 message in this session that the filters let through" in narrow
     assert "fewer filters" in narrow
 
 

@@ -349,7 +349,7 @@ def test_the_command_shows_what_it_made(database, capsys, tmp_path):
     assert 0 == main(["backup", str(target), "--db", str(database)])
     out = capsys.readouterr().out
     assert f"backup: {target}\n" in out
-    assert "300 messages, 0 nodes, 1 session" in out and "was checked" in out
+    assert "300 messages, 0 summaries, 1 session" in out and "was checked" in out
     assert f"  test ! -e {database} && cp '{target}' {database}\n" in out
 
 

@@ -12,7 +12,7 @@ from ..storage.records import Node
 from .answers import ToolError, to_json, weight
 from .desk import Desk
 
-__all__ = ["describe", "stamp"]
+__all__ = ["describe", "minute", "stamp"]
 
 _MOST_DEPTH = 8
 #: Digits of a number that an answer may have given.
@@ -65,6 +65,13 @@ def stamp(time: float) -> str:
         return _moment(floor(time))
     except (OverflowError, ValueError, OSError, TypeError):
         return str(time)
+
+
+def minute(stamped: str | None) -> str:
+    """A time as :func:`stamp` gives it, to the minute, for a narrow column; empty for none."""
+    if stamped is None or not stamped.endswith("Z"):
+        return stamped or ""
+    return f"{stamped[:-4]}Z"
 
 
 def _depth(value: Any) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..dag.settings import Settings
+from ..dag.wording import many
 from ..storage.proof import altered
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
@@ -115,7 +116,7 @@ class Desk:
         if version and version != message.version:
             if version > message.versions:
                 raise ToolError(
-                    f"{uid} has {message.versions} versions.",
+                    f"{uid} has {many(message.versions, 'version')}.",
                     f"Ask for {uid}@{message.versions} or less.",
                 )
             (message,) = self.store.read([(number, version)])

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..dag.extractive import extract
 from ..dag.source_text import message_text, most_shown, source_text
+from ..dag.wording import many
 from ..storage.records import Entry, Message, Node
 from .answers import ToolError, to_json, weight
 from .desk import Desk
@@ -62,7 +63,7 @@ def _node(desk: Desk, node: Node, wanted: str, cursor: Any) -> dict[str, Any]:
     answer |= {"level": level, "text": text, "topic": node.topic, "messages": []}
     answer["cursor"] = following
     answer["next"] = (
-        f"lcm_expand(uid='{node.uid[:8]}', detail='raw') gives the {node.messages} messages verbatim."
+        f"lcm_expand(uid='{node.uid[:8]}', detail='raw') gives the {many(node.messages, 'message')} verbatim."
     )
     if node.degraded:
         answer["degraded"] = "These are extracted sentences, not a written summary."

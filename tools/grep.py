@@ -10,6 +10,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from ..dag.wording import many
 from ..storage.errors import StoreIndexBroken, StoreSlow
 from ..storage.records import Filter, Hit
 from ..storage.text import beginning, indexable
@@ -368,7 +369,7 @@ def _scan(
             score = float(at + 1 if weigh else number)
             hits[number] = Hit(score, message=number, version=version)
         if watch.over():
-            note = f"The search took too long: it read the newest {looked} messages and stopped."
+            note = f"The search took too long: it read the newest {many(looked, 'message')} and stopped."
             return Ranking(list(hits.values()), search.needles, mode, note, looked=looked)
     return Ranking(list(hits.values()), search.needles, mode)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..dag.tokens import count_text
+from ..dag.wording import many
 from ..storage.proof import ALTERED
 from ..storage.records import Entry, Filter, Hit, Message, Node
 from .answers import to_json
@@ -138,11 +139,11 @@ def note_on(desk: Desk, ranking: Ranking, hits: Sequence[Hit], where: Filter) ->
         more += ["fewer filters"] if where.is_narrow else []
         advice = " or ".join(filter(None, [", ".join(more[:-1]), more[-1]]))
         searched = (
-            f"{count}" if ranking.looked is None else f"the newest {ranking.looked} of {count}"
+            many(count, "message")
+            if ranking.looked is None
+            else f"the newest {ranking.looked} of {many(count, 'message')}"
         )
-        notes.append(
-            f"Searched {searched} messages {reach} in mode {mode}: nothing found. Try {advice}."
-        )
+        notes.append(f"Searched {searched} {reach} in mode {mode}: nothing found. Try {advice}.")
     else:
         if ranking.mode in ("auto", "fuzzy") and len(hits) >= POOL:
             notes.append("There may be more than are counted here.")

@@ -81,7 +81,7 @@ def test_the_doctor_counts_damaged_nodes(filled, capsys):
     change(filled, lambda data: data[:50])
     code, wrong = doctor(capsys, filled)
     assert (code, list(wrong)) == (1, ["summaries"])
-    assert "1 node" in wrong["summaries"]["said"]
+    assert "1 summary is damaged" in wrong["summaries"]["said"]
     assert "kept in full" in wrong["summaries"]["remedy"]
 
 
