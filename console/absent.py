@@ -24,9 +24,9 @@ def mistaken(path: Path, *, named: bool) -> str:
     if named and os.path.isfile(path):  # noqa: PTH113 - the same
         return f"{path} is empty: there is no database in it."
     if named:
-        return f"There is no such file: {path}."
+        return f"There is no such file: `{path}`."
     home = path.parent.parent
     if any((home / each).exists() for each in _OF_A_HOME):
         return ""
     unlike = f"{home} does not look like a Hermes home: it has neither config.yaml nor state.db"
-    return f"There is no database at {path}, and {unlike}."
+    return f"There is no database at `{path}`, and {unlike}."

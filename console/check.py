@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Check", "good", "note", "wrong"]
+__all__ = ["Check", "good", "note", "typed", "wrong"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +50,8 @@ def wrong(
 ) -> Check:
     """To be put right."""
     return Check(name, "wrong", said, remedy, fixable, tuple(commands), tuple(lines))
+
+
+def typed(*words: object) -> str:
+    """A command as one types it, marked off from the sentence around it: so no full stop is copied with it."""
+    return f"`{shlex.join(map(str, words))}`"

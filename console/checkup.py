@@ -19,7 +19,7 @@ from ..dag.ahead_record import AheadRecord
 from ..storage.errors import StoreError, StoreForeign, StoreMissing
 from .absent import ANOTHER
 from .backup import FOLDER, how_to_restore
-from .check import Check, good, note, wrong
+from .check import Check, good, note, typed, wrong
 from .lock import check_lock
 from .screen import clean, many
 from .status import size
@@ -57,9 +57,9 @@ def _damaged(name: str, path: Path, said: str, more: str = "") -> Check:
     found = sorted((path.parent / FOLDER).glob("*.db"), key=lambda each: each.stat().st_mtime)
     newest = str(found[-1].absolute()) if found else ""
     first = (
-        f"The newest backup here is {newest}: with it the commands below put it right. {_AFTER}"
+        f"The newest backup here is `{newest}`: with it the commands below put it right. {_AFTER}"
         if newest
-        else f"There is no backup in {path.parent / FOLDER}. If you have one elsewhere, put its name "
+        else f"There is no backup in `{path.parent / FOLDER}`. If you have one elsewhere, put its name "
         f"for BACKUP in the commands below. {_AFTER}"
     )
     rest = (
@@ -123,18 +123,19 @@ def _unseen(path: Path, error: OSError) -> Iterator[Check]:
     yield note("database", f"There is none at {path} yet.", "It begins with the first turn.")
     above = next((each for each in path.parents if each.is_dir()), Path("/"))
     if not os.access(above, os.W_OK):
-        remedy = f"Give it write access: chmod u+w {above}; or name another file as lcm.database."
-        yield wrong(PERMISSIONS, f"No folder can be made in {above}.", remedy)
+        how = typed("chmod", "u+w", above)
+        remedy = f"Give it write access: {how}; or name another file as lcm.database."
+        yield wrong(PERMISSIONS, f"No folder can be made in `{above}`.", remedy)
 
 
 def _way_to(path: Path) -> str:
     """How whoever asks gets at what is in the folders above: by their modes, if the folder is theirs."""
     shut = next((each for each in reversed(path.parents) if not os.access(each, os.X_OK)), None)
     if shut is not None and os.name == "posix" and shut.stat().st_uid == os.geteuid():
-        return (
-            f"The folder is yours and its mode shuts you out: chmod u+rwx {shlex.quote(str(shut))}"
-        )
-    return f"Run this as the user that runs Hermes, or give that user the folder: sudo chown -R USER {path.parent}"
+        how = typed("chmod", "u+rwx", shut)
+        return f"The folder is yours and its mode shuts you out: {how}."
+    how = typed("sudo", "chown", "-R", "USER", path.parent)
+    return f"Run this as the user that runs Hermes, or give that user the folder: {how}."
 
 
 def _no_file(path: Path, mistaken: str) -> Check:
@@ -162,13 +163,20 @@ def _barred(path: Path, file: os.stat_result | None) -> Check | None:
         barred.append(path.parent)
     if not barred:
         return None
-    names = " and ".join(map(str, barred))
-    how = f"chmod u+rwX {' '.join(map(str, barred))}"
-    who = f"sudo chown -R $(id -un) {path.parent}"
+    how = typed("chmod", "u+rwX", *barred)
+    who = f"`sudo chown -R $(id -un) {shlex.quote(str(path.parent))}`"
     remedy = (
         f"Give the user that runs Hermes write access: {how}; where it is another user's: {who}."
     )
-    return wrong(PERMISSIONS, f"{names} cannot be read and written; nothing is stored.", remedy)
+    return wrong(PERMISSIONS, f"{_as_barred(barred)}; nothing is stored.", remedy)
+
+
+def _as_barred(paths: list[Path]) -> str:
+    """Which of them may not be read, and which may be read alone: who finds something in one knows that it is read."""
+    shut = [each for each in paths if not os.access(each, os.R_OK)]
+    kept = [each for each in paths if each not in shut]
+    states = ((shut, "cannot be read"), (kept, "can be read and not written"))
+    return "; ".join(f"{' and '.join(map(str, each))} {what}" for each, what in states if each)
 
 
 def _open_to_others(path: Path) -> dict[Path, int]:
@@ -189,7 +197,7 @@ def _privacy(path: Path) -> Check:
     if not seen:
         return good(PERMISSIONS, "only its owner can read it")
     said = f"Others on this machine may read {' and '.join(map(str, seen))}: all that was said is in there."
-    how = f"chmod go= {' '.join(map(str, seen))}"
+    how = typed("chmod", "go=", *seen)
     return wrong(PERMISSIONS, said, f"{how}, or `hermes lcm doctor --fix`.", fixable=True)
 
 

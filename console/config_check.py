@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from .check import Check, good, note, wrong
+from .check import Check, good, note, typed, wrong
 from .config_file import Repeated
 from .config_lines import as_text, lines_of
 
@@ -55,7 +55,7 @@ def _repeated(host: Hosting, each: Repeated) -> Check:
     often = "twice" if len(each.lines) == 2 else f"{len(each.lines)} times"  # noqa: PLR2004 - as a person counts
     *lines, last = map(str, each.lines)
     said = (
-        f"The key `{'.'.join(each.path)}` stands {often} in {host.at}, in lines {', '.join(lines)} and {last}: "
+        f"The key `{'.'.join(each.path)}` stands {often} in `{host.at}`, in lines {', '.join(lines)} and {last}: "
         f"older hosts take line {last} alone, newer ones do not read the file at all."
     )
     must = _MUST.get(each.path[0], "") if len(each.path) == 1 else ""
@@ -139,7 +139,7 @@ def _how(host: Hosting) -> str:
     by_hand = f"n `{host.at}` these lines must read so, in place of those that stand there for these keys:"
     if _is_odd(host):
         return f"I{by_hand}"
-    return f"`scripts/quickstart --into {host.home}` does it and keeps your comments; or i{by_hand}"
+    return f"{typed('scripts/quickstart', '--into', host.home)} does it and keeps your comments; or i{by_hand}"
 
 
 def _is_odd(host: Hosting) -> bool:

@@ -32,7 +32,7 @@ _NEEDED: Final = (
 )
 _NO_HERMES: Final = "no `hermes` of your own is on PATH"
 _NAME_IT: Final = (
-    "Name the Python that runs your Hermes: PYTHON=/path/to/the/python scripts/lcm doctor"
+    "Name the Python that runs your Hermes: `PYTHON=/path/to/the/python scripts/lcm doctor`"
 )
 #: What :func:`_looked_at` says of each, asked of another Python: the version, and why it cannot be imported.
 _LOOK: Final = """
@@ -85,19 +85,19 @@ def check_dependencies(python: str, home: Path) -> Check:
     packages = list(_packages(asks))
     if not packages:
         said = f"{asks}, which runs Hermes, could not be asked what it has."
-        return note("dependencies", said, f"Ask it: {asks} -m pip list")
+        return note("dependencies", said, f"Ask it: `{asks} -m pip list`")
     unknown = "the `hermes` on PATH names no Python" if hermes_of(home) else _NO_HERMES
     who = asks if python else f"{asks} ({unknown}: whether that runs it is not known)"
     if lacking := " ".join(each.wanted for each in packages if each.lacks):
         said = f"{lacking} missing for {who}: the plugin cannot load, and Hermes uses its own compressor."
-        return wrong("dependencies", said, f"{asks} -m pip install {lacking}")
+        return wrong("dependencies", said, f"`{asks} -m pip install {lacking}`")
     if broken := [each for each in packages if each.fault]:
         faults = "; ".join(f"{each.name} ({each.fault})" for each in broken)
         said = f"Installed for {who}, and cannot be imported: {faults}."
         names = " ".join(each.wanted for each in broken)
-        return wrong("dependencies", said, f"{asks} -m pip install --force-reinstall {names}")
+        return wrong("dependencies", said, f"`{asks} -m pip install --force-reinstall {names}`")
     if not python:
-        said = f"{unknown[:1].upper()}{unknown[1:]}: what it has is not known. All is there for {asks}."
+        said = f"{unknown[:1].upper()}{unknown[1:]}: what it has is not known. All is there for `{asks}`."
         return note("dependencies", said, _NAME_IT)
     return good("dependencies", f"all there for {asks}")
 

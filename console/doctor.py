@@ -7,6 +7,7 @@ plain text, so that it also works where a package is missing. It changes nothing
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,9 @@ _LABELS: Final = {"ok": "ok", "note": "note", "wrong": "WRONG"}
 _INDENT: Final = 21
 _LEAST_WIDTH: Final = 48
 _CHAT_WIDTH: Final = 72
+#: A command, which stays on one line so that it can be copied; and what holds its words together meanwhile.
+_MARKED: Final = re.compile(r"`[^`]*`")
+_GLUE: Final = "\0"
 
 
 def run(call: Call) -> Answer:
@@ -156,14 +160,15 @@ def _view(data: Mapping[str, Any], checks: Sequence[Check], width: int) -> str:
 
 
 def _wrapped(head: str, said: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        said,
+    wrapped = textwrap.wrap(
+        _MARKED.sub(lambda found: found[0].replace(" ", _GLUE), said),
         width,
         initial_indent=head,
         subsequent_indent=" " * _INDENT,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return [line.replace(_GLUE, " ") for line in wrapped]
 
 
 def check(options: Mapping[str, Any]) -> None:

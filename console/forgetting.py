@@ -48,7 +48,7 @@ def _elsewhere(data: Mapping[str, Any], options: Mapping[str, Any]) -> list[str]
     """What still holds it."""
     lines = []
     if data.get("backup"):
-        lines.append(f"Backup: {data['backup']}. It still holds what was forgotten.")
+        lines.append(f"Backup: `{data['backup']}`. It still holds what was forgotten.")
     if data.get("older_backups"):
         lines.append(f"Backups that may still hold it: {', '.join(data['older_backups'])}")
     if not data.get("scrubbed", True):

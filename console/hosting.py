@@ -152,7 +152,7 @@ def _served(host: Hosting) -> Check:
     return wrong(
         "served by",
         f"Asked for an engine, this Hermes gives {host.served_by!r}, its own: it fell back in silence.",
-        "Put right what else is listed here. If nothing is: HERMES_PLUGINS_DEBUG=1 hermes plugins list shows why.",
+        "Put right what else is listed here. If nothing is: `HERMES_PLUGINS_DEBUG=1 hermes plugins list` shows why.",
     )
 
 

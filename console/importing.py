@@ -142,7 +142,7 @@ def _kind(path: Path, told: str | None) -> str:
     if path.is_dir():
         raise LookupError(f"{path} is a folder. Name a file in it.")
     if not path.is_file():
-        raise LookupError(f"There is no file {path}.")
+        raise LookupError(f"There is no file `{path}`.")
     with path.open("rb") as file:
         begin = file.read(_BEGIN)
     for form, mark in _FOR_READING.items():

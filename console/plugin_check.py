@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from .check import Check, good, note, wrong
+from .check import Check, good, note, typed, wrong
 from .config_file import read_config
 from .pythons import asked
 
@@ -34,7 +34,8 @@ def check_plugin(host: Hosting, *, able: bool) -> Iterator[Check]:
         found = _found(host, folder)
     except OSError as error:
         said = f"{error.filename or folder} cannot be read: {error.strerror}."
-        remedy = f"Give the user that runs Hermes access: chmod -R u+rX {folder}; or install it again as that user."
+        how = typed("chmod", "-R", "u+rX", folder)
+        remedy = f"Give the user that runs Hermes access: {how}; or install it again as that user."
         found = wrong("plugin", said, remedy)
     yield found
     if able and found.state == "ok" and (folder / "__init__.py").is_file():
@@ -44,7 +45,7 @@ def check_plugin(host: Hosting, *, able: bool) -> Iterator[Check]:
 
 def _found(host: Hosting, folder: Path) -> Check:
     """Whether it is where hosts look for it, and looks like a plugin."""
-    again = f"Install it again: scripts/quickstart --into {host.home}."
+    again = f"Install it again: {_install(host)}."
     lacking = [name for name in ("plugin.yaml", "__init__.py") if not (folder / name).is_file()]
     if not lacking:
         return _named(folder, again)
@@ -57,17 +58,21 @@ def _found(host: Hosting, folder: Path) -> Check:
     elsewhere = [each.parent for each in host.home.glob("plugins/*/plugin.yaml") if _is_ours(each)]
     if elsewhere:
         said = (
-            f"The plugin is in {elsewhere[0]}. Hosts know it there by the name in its manifest alone, "
+            f"The plugin is in `{elsewhere[0]}`. Hosts know it there by the name in its manifest alone, "
             "and only while lcm is in plugins.enabled."
         )
-        return note("plugin", said, f"mv {elsewhere[0]} {folder}")
+        return note("plugin", said, typed("mv", elsewhere[0], folder))
     python = host.python or sys.executable
     if asked(python, _AS_PACKAGE) == _NAME:
         said = f"installed as a package for {python}"
         unsure = " (no `hermes` on PATH: whether that runs it is not known)"
         return good("plugin", f"{said}{'' if host.python else unsure}")
-    remedy = f"scripts/quickstart --into {host.home}. (Installed with pip it needs no folder.)"
-    return wrong("plugin", f"It is not in {folder}.", remedy)
+    remedy = f"{_install(host)}. (Installed with pip it needs no folder.)"
+    return wrong("plugin", f"It is not in `{folder}`.", remedy)
+
+
+def _install(host: Hosting) -> str:
+    return typed("scripts/quickstart", "--into", host.home)
 
 
 def _named(folder: Path, again: str) -> Check:
@@ -124,7 +129,7 @@ def _loads(host: Hosting, folder: Path) -> Iterator[Check]:
         yield good("load", "it loads, and its engine can be copied for each agent")
     elif answer:
         said = f"It cannot be loaded: {answer}. Hosts then use their own compressor, and hardly say so."
-        yield wrong("load", said, f"Install it again: scripts/quickstart --into {host.home}.")
+        yield wrong("load", said, f"Install it again: {_install(host)}.")
     else:
         said = f"Whether it can be loaded is not known: {python} gave no answer in time, or ended."
         yield note("load", said, "Run the doctor again, when this machine has less to do.")

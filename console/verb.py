@@ -82,7 +82,7 @@ class Call:
     def open(self) -> Store:
         """The store of a verb that cannot do without."""
         if self.store is None:
-            raise LookupError(f"There is no database at {self.path}.")
+            raise LookupError(f"There is no database at `{self.path}`.")
         return self.store
 
     def found(self) -> Session | None:

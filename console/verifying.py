@@ -56,7 +56,7 @@ def _hermes_log(path: Path, *, alone: bool) -> Path:
     if path.is_dir():
         raise LookupError(f"{path} is a folder. --host-db takes Hermes's own state.db.")
     if not path.exists():
-        raise LookupError(f"There is no file {path}. --host-db takes Hermes's own state.db.")
+        raise LookupError(f"There is no file `{path}`. --host-db takes Hermes's own state.db.")
     try:
         with open_host_log(path, alone=alone):
             pass

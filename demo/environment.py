@@ -122,7 +122,7 @@ def python_of_hermes(named: str | None, apart_from: Path | None = None) -> Path:
     if named:
         path = Path(shutil.which(named) or named).absolute()
         if not path.exists():
-            raise Trouble(f"--python: there is no {named}.")
+            raise Trouble(f"--python: there is no `{named}`.")
         if not runs_hermes(path):
             raise Trouble(f"{named} cannot import hermes_cli: it is not the Python of a Hermes.")
         return path

@@ -99,7 +99,7 @@ def _kept(
         row = current.get(number)
         if row is None:
             raise StoreDamaged(
-                f"Message {number} is missing from {path}. Run `hermes lcm verify`.", path
+                f"Message {number} is missing from `{path}`. Run `hermes lcm verify`.", path
             )
         _, uid, role, time, newest, mark, tool, body, refs = row
         if version not in (0, newest):
@@ -109,7 +109,8 @@ def _kept(
             ).fetchone()
             if old is None:
                 raise StoreDamaged(
-                    f"Version {version} of message {unpack_uid(uid)} is missing from {path}.", path
+                    f"Version {version} of message {unpack_uid(uid)} is missing from `{path}`.",
+                    path,
                 )
             mark, body, refs = old
         name = uid.hex() if isinstance(uid, bytes) else uid  # as unpack_uid does

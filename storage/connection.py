@@ -175,7 +175,7 @@ class Connection:
     def _missing(self) -> StoreMissing:
         folder = self.path.parent.parent
         if not folder.exists():
-            return StoreMissing(f"There is no folder {folder}.", str(self.path))
+            return StoreMissing(f"There is no folder `{folder}`.", str(self.path))
         return StoreMissing(
             f"There is no database at {self.path} yet: it begins with the first turn.",
             str(self.path),

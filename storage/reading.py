@@ -32,7 +32,7 @@ def read_only(path: Path) -> Iterator[sqlite3.Connection]:
     with translated(str(path)):  # a folder may be shut
         there = path.is_file()
     if not there:
-        raise StoreMissing(f"There is no file {path}.", str(path))
+        raise StoreMissing(f"There is no file `{path}`.", str(path))
     with translated(str(path)):
         sql = connect(path)
         try:

@@ -109,7 +109,7 @@ def _of_files(error: OSError, path: str) -> StoreError:
 def _of_sqlite(error: sqlite3.Error, path: str) -> StoreError:
     code, primary = _code(error), _code(error) & 0xFF
     if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StoreBusy(f"Another process is writing {path}.", path)
+        return StoreBusy(f"Another process is writing `{path}`.", path)
     if primary == sqlite3.SQLITE_NOTADB:
         return StoreForeign(
             f"{path} is no SQLite database, or its first page is damaged. It is left as it is. {_DOCTOR}",
@@ -124,7 +124,7 @@ def _of_sqlite(error: sqlite3.Error, path: str) -> StoreError:
 
 def _obstacle(primary: int, path: str) -> str:
     if primary == sqlite3.SQLITE_FULL:
-        return f"No space left for {path}. Free some; then it goes on by itself, and nothing stored is lost."
+        return f"No space left for `{path}`. Free some; then it goes on by itself, and nothing stored is lost."
     if primary == sqlite3.SQLITE_IOERR:
         return f"The disk did not read or write {path}: it may be full, or failing. {_DOCTOR}"
     with contextlib.suppress(OSError):  # nor may we look at it

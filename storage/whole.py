@@ -38,7 +38,7 @@ def new_file(target: Path) -> Iterator[Path]:
     with translated(str(target)):
         if not target.parent.exists():  # a name that was mistyped makes no folders
             raise StoreUnwritable(
-                f"There is no folder {target.parent}. Make it, or name another file.", str(target)
+                f"There is no folder `{target.parent}`. Make it, or name another file.", str(target)
             )
         handle, name = tempfile.mkstemp(".part", f".{target.name}.", target.parent)
         os.close(handle)

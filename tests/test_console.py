@@ -119,7 +119,7 @@ def test_a_missing_database_is_one_line_and_is_not_made(call, tmp_path, verb):
     assert code == 1
     assert out == ""
     assert err.count("\n") == 1
-    assert f"There is no database at {tmp_path}/lcm/lcm.db" in err
+    assert f"There is no database at `{tmp_path}/lcm/lcm.db" in err
     assert "--home" in err
     assert list(tmp_path.iterdir()) == []
 

@@ -315,7 +315,7 @@ def test_a_host_log_that_is_not_there_is_called_so(database, call, tmp_path):
     """Nothing is wrong with our own database, so the advice is not about it."""
     code, _, err = call("verify", "--host-db", tmp_path / "state.db", "--db", database)
     assert code == 1
-    assert f"There is no file {tmp_path / 'state.db'}. --host-db takes" in " ".join(err.split())
+    assert f"There is no file `{tmp_path / 'state.db'}`. --host-db takes" in " ".join(err.split())
 
 
 def test_show_shows_all_that_is_asked_for(database, call):
@@ -356,7 +356,7 @@ def test_a_place_that_is_mistaken_is_no_fresh_one(tmp_path, call, words):
     file, folder = tmp_path / "typo.db", tmp_path / "no-home"
     folder.mkdir()
     for place, said in (
-        (("--db", file), f"There is no such file: {file}."),
+        (("--db", file), f"There is no such file: `{file}`."),
         (("--home", folder), f"{folder} does not look like a Hermes home"),
     ):
         code, out, err = call(*words, *place)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from copyable import uncopied
 from lcm import LCMEngine
 from lcm.console.backup import make_backup
 from lcm.console.cli import main, slash
@@ -79,7 +80,9 @@ def ask(home, capsys):
     def ask(*words):
         capsys.readouterr()
         code = main(["doctor", "--home", str(home), "--json", *words])
-        return code, json.loads(capsys.readouterr().out)
+        data = json.loads(capsys.readouterr().out)
+        assert [] == [bad for check in data["checks"] for bad in uncopied(check)]
+        return code, data
 
     return ask
 
@@ -288,7 +291,7 @@ def test_the_python_of_hermes_is_asked_what_it_lacks(home, ask, bare, monkeypatc
     wrong = by_name(data, "wrong")
     assert (code, list(wrong)) == (1, ["dependencies"])
     remedy = wrong["dependencies"]["remedy"]
-    assert remedy.startswith(f"{bare} -m pip install ")
+    assert remedy.startswith(f"`{bare} -m pip install ")
     for package in ("networkx", "rapidfuzz", "regex", "rich", "sqlite-utils>=4", "pyyaml"):
         assert package in remedy
 
@@ -321,7 +324,7 @@ def test_a_folder_that_is_no_home_is_said_to_be_none(tmp_path, capsys):
     assert "home" not in by_name(json.loads(capsys.readouterr().out), "wrong")
     assert main(["doctor", "--db", str(tmp_path / "typo.db"), "--json"]) == 1
     told = by_name(json.loads(capsys.readouterr().out), "wrong")["database"]["said"]
-    assert told == f"There is no such file: {tmp_path / 'typo.db'}."
+    assert told == f"There is no such file: `{tmp_path / 'typo.db'}`."
 
 
 def test_a_package_that_is_too_old_is_missing(home, ask, bare, monkeypatch):
@@ -341,7 +344,7 @@ def test_a_package_that_is_too_old_is_missing(home, ask, bare, monkeypatch):
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     remedy = by_name(ask()[1], "wrong")["dependencies"]["remedy"]
-    assert remedy == f'{bare} -m pip install "sqlite-utils>=4"'
+    assert remedy == f'`{bare} -m pip install "sqlite-utils>=4"`'
 
 
 def test_it_runs_where_everything_is_missing(home, bare):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import yaml
+from copyable import uncopied
 from lcm.console.cli import main
 from lcm.console.config_file import read_config
 from lcm.console.hosting import check_host, inside, outside
@@ -20,7 +22,8 @@ def look(tmp_path):
 
     def look(text):
         (tmp_path / "config.yaml").write_text(text)
-        checks = check_host(outside(tmp_path))
+        checks = list(check_host(outside(tmp_path)))
+        assert [] == [bad for c in checks for bad in uncopied(asdict(c))]
         named = ("config", "engine", "enabled", "compression", "tools")
         return {c.name: c for c in checks if c.state != "ok" and c.name in named}
 
@@ -154,11 +157,11 @@ def test_a_text_that_disables_nothing_is_a_note(look):
     [
         (
             f"{ON}model: {{}}\nplugins:\n  enabled: []\n",
-            "`plugins` stands twice in {}, in lines 2 and 4",
+            "`plugins` stands twice in `{}`, in lines 2 and 4",
         ),
-        (f"{ON}a:\n  b: 1\n  b: 2\n", "`a.b` stands twice in {}, in lines 4 and 5"),
+        (f"{ON}a:\n  b: 1\n  b: 2\n", "`a.b` stands twice in `{}`, in lines 4 and 5"),
         ("context:\n  engine: lcm\n  engine: x\nplugins: {enabled: [lcm]}\n", "in lines 2 and 3"),
-        (f"{ON}lcm: {{}}\nlcm: {{}}\nlcm: {{}}\n", "stands 3 times in {}, in lines 3, 4 and 5"),
+        (f"{ON}lcm: {{}}\nlcm: {{}}\nlcm: {{}}\n", "stands 3 times in `{}`, in lines 3, 4 and 5"),
         (f"{ON}compression: {{enabled: true}}\ncompression: {{enabled: off}}\n", "lines 3 and 4"),
     ],
 )

@@ -12,6 +12,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from copyable import uncopied
 from lcm import LCMEngine
 from lcm.console import hosting
 from lcm.console.backup import how_to_restore, make_backup
@@ -53,7 +54,7 @@ def test_the_hermes_on_path_counts_whatever_python_asks(tmp_path, monkeypatch):
         c for c in hosting.check_host(hosting.outside(tmp_path)) if c.name == "dependencies"
     ]
     assert check.state == "wrong"
-    assert check.remedy.startswith(f"{other}/bin/python -m pip install ")
+    assert check.remedy.startswith(f"`{other}/bin/python -m pip install ")
     monkeypatch.setenv("PATH", "")
     assert hosting.outside(tmp_path).python == sys.executable
 
@@ -124,6 +125,7 @@ def doctor(database, capsys, *words):
     capsys.readouterr()
     code = main(["doctor", "--db", str(database), "--json", *words])
     checks = json.loads(capsys.readouterr().out)["checks"]
+    assert [] == [bad for check in checks for bad in uncopied(check)]
     return code, {each["name"]: each for each in checks if each["state"] == "wrong"}
 
 
@@ -211,6 +213,33 @@ def test_a_file_that_cannot_be_read_is_said_to_be_so(as_somebody):
     said = as_somebody(lambda path: path.chmod(0), "status")
     assert "lcm.db cannot be read." in said
     assert "cannot be written" not in said
+
+
+def test_a_file_that_can_be_read_alone_is_said_to_be_so(as_somebody):
+    """Mode 0400: a search finds what is in it, and the doctor does not say that it cannot be read."""
+    said = as_somebody(lambda path: path.chmod(0o400), "doctor", "sessions")
+    assert "lcm.db can be read and not written; nothing is stored." in said
+    assert "cannot be read" not in said
+    assert "s 40 40" in said  # what sessions finds: 40 messages, 40 turns
+
+
+@pytest.mark.parametrize(
+    ("mode", "beside", "said"),
+    [
+        (0, 0o600, "lcm.db cannot be read; nothing is stored."),
+        (0o200, 0o600, "lcm.db cannot be read; nothing is stored."),
+        (0o400, 0, "lcm.db-lock cannot be read; "),
+        (0o400, 0, "lcm.db can be read and not written; nothing is stored."),
+    ],
+)
+def test_what_may_be_done_with_each_file_is_said(as_somebody, mode, beside, said):
+    """The database and what lies beside it may be shut in different ways."""
+
+    def shut(path):
+        path.with_name("lcm.db-lock").chmod(beside)
+        path.chmod(mode)
+
+    assert said in as_somebody(shut, "doctor")
 
 
 def test_a_folder_whose_mode_is_the_fault(as_somebody):

@@ -195,7 +195,7 @@ def test_no_folder_is_made_for_a_name(database, call, tmp_path, words):
     target = tmp_path / "nowhere" / "deep" / "x"
     code, _, said = call(verb, "--db", database, *rest, target)
     assert code == 1
-    assert f"There is no folder {target.parent}. Make it, or name another file." in said
+    assert f"There is no folder `{target.parent}`. Make it, or name another file." in said
     assert not (tmp_path / "nowhere").exists()
 
 

@@ -233,7 +233,7 @@ def test_a_home_is_named_as_it_is(quickstart, tmp_path):
     assert "hermes gateway restart" in said
     assert "/.." not in said
     said = quickstart("--into", tmp_path, "--python", "/nowhere/python", code=1, said="stderr")
-    assert "there is no /nowhere/python" in said
+    assert "there is no `/nowhere/python`" in said
 
 
 def test_twice_is_once(quickstart, home):
