@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, NoReturn
@@ -47,9 +48,40 @@ def _guess(parser: argparse.ArgumentParser) -> None:
     fail = parser.error
 
     def error(message: str) -> NoReturn:
-        fail(f"{message}{_nearest(message, re.findall('--[a-z-]+', parser.format_usage()))}")
+        fail(f"{message}{_nearest(message, _options(parser))}")
 
     parser.error = error  # type: ignore[method-assign]
+
+
+def _answering(parser: argparse.ArgumentParser, *, verbs: bool = False) -> None:
+    """Let *parser* refuse by itself what it does not know: that of a host, over it, would show the host's usage.
+
+    *verbs*: a verb follows its options.
+    """
+    read = parser.parse_known_args
+
+    def parse_known_args(args: Any = None, namespace: Any = None) -> Any:
+        given = sys.argv[1:] if args is None else list(args)
+        if verbs and given and given[0].startswith("--") and not _known(given[0], _options(parser)):
+            parser.error(
+                f"unrecognized arguments: {given[0]}"
+            )  # its value would be taken for a verb
+        found, more = read(given, namespace)
+        if more:
+            parser.error(f"unrecognized arguments: {' '.join(more)}")
+        return found, more
+
+    parser.parse_known_args = parse_known_args  # type: ignore[method-assign]
+
+
+def _known(word: str, options: list[str]) -> bool:
+    """Whether it is an option, or the beginning of one."""
+    name = word.partition("=")[0]
+    return any(each.startswith(name) for each in [*options, "--help"])
+
+
+def _options(parser: argparse.ArgumentParser) -> list[str]:
+    return re.findall("--[a-z-]+", parser.format_usage())
 
 
 def _nearest(message: str, options: list[str]) -> str:
@@ -73,6 +105,7 @@ def add_verbs(
 ) -> None:
     """The verbs with their own options; *common* adds those that all have."""
     _guess(parser)
+    _answering(parser, verbs=True)
     late = type("Late", (_Late, type(parser)), {})
     listed: Any = parser.add_subparsers(
         dest="lcm_verb", metavar="VERB", title="verbs", parser_class=late
@@ -88,7 +121,7 @@ def add_verbs(
         )
         made.fill = partial(_fill, made, verb, common)
         _guess(made)
-        made.set_defaults(lcm_usage=made.error)
+        _answering(made)
 
 
 def _fill(

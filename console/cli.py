@@ -65,10 +65,7 @@ def _read_and_run(argv: list[str] | None) -> int:
     parser = argparse.ArgumentParser(prog=called if called == _SCRIPT else "lcm")
     setup_parser(parser)
     try:
-        args, more = parser.parse_known_args(argv)
-        if more:  # by the verb's own usage
-            fail = getattr(args, "lcm_usage", parser.error)
-            fail(f"unrecognized arguments: {' '.join(more)}")
+        args = parser.parse_args(argv)
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else USAGE
     return run(args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import sqlite3
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from lcm.console import forget, screen
-from lcm.console.cli import main
+from lcm.console.cli import main, setup_parser
 from lcm.console.pointing import pointed
 from lcm.storage import connection, open_store
 from talks import compacted
@@ -204,3 +205,25 @@ def test_what_a_misspelt_word_was_read_as_is_on_the_screen(call):
     """As the tool's answer says it to the agent."""
     code, said = call("search", "xylofone", "attik")
     assert code == 0 and "xylofone: read as xylophone" in said and "lcm_expand" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "prog", "near"),
+    [
+        (["why", "foo"], "hermes lcm why", ""),
+        (["why", "--sesion", "x"], "hermes lcm why", "--session"),
+        (["--sesion", "x", "why"], "hermes lcm", "--session"),
+        (["search", "x", "--limt", "3"], "hermes lcm search", "--limit"),
+    ],
+)
+def test_a_mistyped_option_is_answered_by_its_verb_and_not_by_the_host(capsys, words, prog, near):
+    """In a host's parser too, which would show how the host is called; and the nearest one is named."""
+    host = argparse.ArgumentParser(prog="hermes")
+    host.add_argument("--of-the-host")
+    setup_parser(host.add_subparsers().add_parser("lcm"))
+    with pytest.raises(SystemExit) as left:
+        host.parse_args(["lcm", *words])
+    said = capsys.readouterr().err
+    assert left.value.code == 2 and said.startswith(f"usage: {prog} [-h]")
+    assert "--of-the-host" not in said
+    assert said.endswith(f"Did you mean {near}?\n") if near else "Did you mean" not in said

@@ -71,6 +71,14 @@ def test_the_commands_come_with_it(home):
     assert not home.database.exists()
 
 
+def test_a_mistyped_option_is_answered_with_our_own_usage(home):
+    """Not with that of the host, in which nothing of ours stands; the nearest option is named."""
+    home.install()
+    done = home.hermes("lcm", "why", "--sesion", "x")
+    assert done.returncode == 2 and done.stderr.startswith("usage: hermes lcm why")
+    assert "Did you mean --session?" in done.stderr
+
+
 def test_hermes_itself_installs_it(home):
     """`hermes plugins install` takes the repository; only the older host can do it offline."""
     if home.host.is_new:
