@@ -31,7 +31,7 @@ class Cases:
         """What to look for."""
 
     def note(self, number: int, said: Sequence[str]) -> None:
-        """A version of message *number* has these strings."""
+        """A version of message *number* has these strings, also as they read without their escapes."""
         for name, forms in self._wanted.items():
             if any(form in each for form in forms for each in said):
                 self._held[name].add(number)

@@ -16,6 +16,7 @@ from hashlib import blake2b, shake_128
 from typing import Any, Final, NamedTuple
 
 from ..storage.canon import pack_text, unpack_text
+from ..storage.escapes import sources, undone
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Node
@@ -24,7 +25,7 @@ from .messages import FORM, absorbed_uids, host_uid
 from .redact import Redact, each_string
 from .strings import opaque
 
-__all__ = ["GONE", "Cleaner", "cleaner", "eraser", "forms_of", "stones_of"]
+__all__ = ["GONE", "Cleaner", "cleaner", "eraser", "forms_of", "plain_forms", "stones_of"]
 
 _SALT_BYTES: Final = 16
 _DIGEST_BYTES: Final = 16
@@ -40,8 +41,7 @@ def forms_of(text: str) -> tuple[str, ...]:
     As it is, with its white space collapsed, and each of the two escaped as in JSON, up to three times over:
     a call's arguments may hold JSON that holds JSON.
     """
-    # Nothing but blanks has one form.
-    forms = dict.fromkeys(filter(None, [text, " ".join(text.split())]))
+    forms = dict.fromkeys(plain_forms(text))
     level = list(forms)
     for _ in range(_ESCAPED):
         level = [
@@ -52,6 +52,12 @@ def forms_of(text: str) -> tuple[str, ...]:
         level = list(dict.fromkeys(level))
         forms |= dict.fromkeys(level)
     return tuple(sorted(forms, key=len, reverse=True))
+
+
+def plain_forms(text: str) -> tuple[str, ...]:
+    """*text* as it reads: as it is, and with its white space collapsed."""
+    # Nothing but blanks has one form.
+    return tuple(dict.fromkeys(filter(None, [text, " ".join(text.split())])))
 
 
 def stones_of(text: str, time: float) -> list[Stone]:
@@ -81,6 +87,7 @@ def _shades(salt: bytes, length: int) -> bytes:
 def eraser(stones: Sequence[Stone]) -> Redact | None:
     """Masks the strings of these stones; None if there is none.
 
+    Also where a text says them in JSON's escapes, whichever its writer chose (see ``storage.escapes``).
     A megabyte costs a few ms for each form of each string: only who forgot a string pays it.
     """
     if not stones:
@@ -91,9 +98,8 @@ def eraser(stones: Sequence[Stone]) -> Redact | None:
     def erase(text: str) -> str:
         data = pack_text(text)
         for sign in signs:
-            if len(data) >= sign.length:
-                data = _without(data, sign)
-        return unpack_text(data)
+            data = _without(data, _places(data, sign))
+        return unpack_text(_without(data, _spelt(data, signs)))
 
     return erase
 
@@ -114,22 +120,55 @@ def _sign(stone: Stone) -> _Sign:
     return _Sign(length, _shades(salt, length), shade, salt, stone.digest)
 
 
-def _without(data: bytes, sign: _Sign) -> bytes:
-    """*data* with each run of bytes that is the string replaced.
+_Places = list[tuple[int, int]]
+"""Where in a text something begins and ends."""
+
+
+def _places(data: bytes, sign: _Sign) -> _Places:
+    """Each run of bytes in *data* that is the string.
 
     Both steps over all of *data* are made in C: each byte to its shade, and finding the shades of the
     beginning of the string among them. Only what is found so is hashed.
     """
-    shaded = data.translate(sign.table)
-    parts, at = [], 0
-    place = shaded.find(sign.shade)
-    while place >= 0:
-        if _digest(sign.salt, data[place : place + sign.length]) == sign.digest:
-            parts += [data[at:place], GONE.encode()]
-            at = place + sign.length
-            place = shaded.find(sign.shade, at)
+    if len(data) < sign.length:
+        return []
+    shaded, found = data.translate(sign.table), []
+    at = shaded.find(sign.shade)
+    while at >= 0:
+        end = at + sign.length
+        if is_it := _digest(sign.salt, data[at:end]) == sign.digest:
+            found.append((at, end))
+        at = shaded.find(sign.shade, end if is_it else at + 1)
+    return found
+
+
+def _spelt(data: bytes, signs: Sequence[_Sign]) -> _Places:
+    """What in *data* is one of the strings once escapes are undone."""
+    levels, found = [data, *undone(data)], _Places()
+    while len(levels) > 1:
+        view = levels.pop()
+        found += [place for sign in signs for place in _places(view, sign)]
+        found = sources(levels[-1], _merged(found)) if found else found
+    return found
+
+
+def _merged(places: _Places) -> _Places:
+    """In order, those that overlap as one."""
+    found = _Places()
+    for begin, end in sorted(places):
+        if found and begin < found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
         else:
-            place = shaded.find(sign.shade, place + 1)
+            found.append((begin, end))
+    return found
+
+
+def _without(data: bytes, places: _Places) -> bytes:
+    """*data* with each of *places* replaced."""
+    parts, at = [], 0
+    for begin, end in places:
+        parts += [data[at:begin], GONE.encode()]
+        at = end
     return b"".join([*parts, data[at:]]) if parts else data
 
 

@@ -13,11 +13,12 @@ from typing import Any, Final, TypeVar
 
 from ..storage.canon import decode, digest, pack_text
 from ..storage.errors import StoreDamaged, StoreIndexBroken
+from ..storage.escapes import said
 from ..storage.forget import Stone
 from ..storage.protocol import Store
 from ..storage.records import Entry, Message, Node, Session
 from .cases import Cases
-from .erase import GONE, Cleaner, eraser, forms_of, stones_of
+from .erase import GONE, Cleaner, eraser, forms_of, plain_forms, stones_of
 from .messages import draft_of, key_of
 from .nodes import marks_of, uid_of
 from .remnants import Remnants
@@ -155,20 +156,21 @@ def plan_text(store: Store, text: str, progress: Progress | None = None) -> Text
         _names(store, forms),
         uids,
         told,
-        _standing(store, forms),
+        _standing(store, text),
         cases.told(),
     )
 
 
 def _names(store: Store, forms: Sequence[str]) -> tuple[str, ...]:
-    return tuple(each.name for each in store.sessions() if _holds(each.name, forms))
+    return tuple(each.name for each in store.sessions() if _says([each.name], forms))
 
 
-def _standing(store: Store, forms: Sequence[str]) -> dict[str, int]:
-    """Where the bytes of any form stand, also as the store's own JSON writes them."""
+def _standing(store: Store, text: str) -> dict[str, int]:
+    """Where the bytes of any form of *text* stand, also as the store's own JSON writes them, or any other JSON."""
+    forms = forms_of(text)
     written = [json.dumps(form, ensure_ascii=False)[1:-1] for form in forms]
     needles = [pack_text(form) for form in dict.fromkeys([*forms, *written])]
-    return store.eraser().holding(needles)
+    return store.eraser().holding(needles, [pack_text(form) for form in plain_forms(text)])
 
 
 def _uids(store: Store, cleaner: Cleaner, forms: Sequence[str]) -> list[tuple[int, str]]:
@@ -191,9 +193,9 @@ def _messages(
                 progress("messages", pairs[at][0], max(total, pairs[at][0]))
             for message in _read(store, pairs[at : at + _PAGE]):
                 row = decode(message.body)
-                said = list(strings_of([message.role, row]))
-                cases.note(message.id, said)
-                if _holds(said, forms) and _is_changed(message, row, cleaner):
+                read = [each for text in strings_of([message.role, row]) for each in said(text)]
+                cases.note(message.id, read)
+                if _holds(read, forms) and _is_changed(message, row, cleaner):
                     yield message
         if progress:
             progress("messages", end, max(total, end))
@@ -219,19 +221,23 @@ def _nodes(
     """The nodes that lose something, as they become; and which nodes over *messages* a model wrote."""
     tools = store.eraser()
     over = set(tools.above(list(dict.fromkeys(each.id for each in messages))))
-    said = [
-        (u, words) for u, words in tools.words() if words
-    ]  # of a damaged one the bytes are looked for
-    held = store.nodes([u for u, words in said if u in over or _holds([*words], forms)])
+    spoken = [
+        (uid, words) for uid, words in tools.words() if words
+    ]  # else its bytes are looked for
+    held = store.nodes([u for u, words in spoken if u in over or _says(words, forms)])
     clean = Remnants(store, cleaner, forms).without(held)
     changed = [new for new, old in zip(clean, held, strict=True) if new != old]
     told = [n.uid for n in held if n.uid in over and n.texts and not n.degraded]
     return changed, tuple(told)
 
 
-def _holds(value: Any, forms: Sequence[str]) -> bool:
-    """Whether any string in *value*, keys included, holds one of *forms*."""
-    return any(form in text for text in strings_of(value) for form in forms)
+def _says(texts: Sequence[str], forms: Sequence[str]) -> bool:
+    """Whether any of *texts* holds one of *forms*, as it is or with its escapes undone."""
+    return any(_holds(said(text), forms) for text in texts)
+
+
+def _holds(texts: Sequence[str], forms: Sequence[str]) -> bool:
+    return any(form in text for text in texts for form in forms)
 
 
 def forget_text(store: Store, text: str, time: float, progress: Progress | None = None) -> TextPlan:
@@ -243,7 +249,7 @@ def forget_text(store: Store, text: str, time: float, progress: Progress | None 
     if len(text.strip()) < LEAST_CHARACTERS or text in GONE:
         raise ValueError(f"It must have {LEAST_CHARACTERS} characters at least, and not be {GONE}.")
     plan = _again(lambda: _forget_text(store, text, time, progress))
-    return replace(plan, left=_standing(store, forms_of(text)))  # nobody waits for it
+    return replace(plan, left=_standing(store, text))  # nobody waits for it
 
 
 def _forget_text(store: Store, text: str, time: float, progress: Progress | None) -> TextPlan:

@@ -75,14 +75,16 @@ class Eraser(Protocol):
         """Put *other* in the place of *uid*, the message's own or another name of it; *uid* is gone."""
 
     def suspects(self, strings: Sequence[str]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-        """Which messages may hold any of *strings*, in their role or in any text or key of their bodies.
+        """Which messages may hold any of *strings*, in their role or in any text or key of their bodies, as it is
+        or with its escapes undone (see ``storage.escapes``).
 
         For each part of the log the number at which it ends, and (number, version) of what may, in order. It may
         be more than those that do, and never fewer. What cannot be read is among them.
         """
 
     def called(self, strings: Sequence[str]) -> list[tuple[int, str]]:
-        """Numbers of messages and those of their names, the others included, that hold any of *strings*.
+        """Numbers of messages and those of their names, the others included, that hold any of *strings*, or may
+        with their escapes undone.
 
         Names of 32 hex digits, which say nothing, may be left out.
         """
@@ -93,10 +95,11 @@ class Eraser(Protocol):
         Of one that is damaged nothing is known, not even an empty topic.
         """
 
-    def holding(self, needles: Sequence[bytes]) -> dict[str, int]:
+    def holding(self, needles: Sequence[bytes], plain: Sequence[bytes] = ()) -> dict[str, int]:
         """In how many rows of what any of these bytes stands, the search index left out; empty: nowhere.
 
-        Looked for in every value as it is kept, so that whoever took something out can prove it.
+        Those of *plain* also where they stand once escapes are undone. Looked for in every value as it is kept, so
+        that whoever took something out can prove it.
         """
 
     def sweep(self, told: Callable[[int], None] | None = None) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .errors import StoreForgotten
+from .escapes import undone
 from .forget import Stone
 from .records import Draft, Entry, Node
 
@@ -102,18 +103,18 @@ class MemoryEraser:
         return [
             (number, uid)
             for uid, number in sorted(self._store._uids.items())
-            if any(each in uid for each in strings)
+            if "\\" in uid or any(each in uid for each in strings)
         ]
 
     def words(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         for uid, node in self._store._nodes.items():
             yield uid, (*node.texts.values(), node.topic, *node.hints)
 
-    def holding(self, needles: Sequence[bytes]) -> dict[str, int]:
+    def holding(self, needles: Sequence[bytes], plain: Sequence[bytes] = ()) -> dict[str, int]:
         store = self._store
         kept: dict[str, Sequence[object]] = {
             "messages": [
-                (draft.role, draft.body.decode("utf-8", "surrogatepass"))
+                f"{draft.role} {draft.body.decode('utf-8', 'surrogatepass')}"
                 for message in store._messages.values()
                 for draft in message.drafts
             ],
@@ -123,11 +124,15 @@ class MemoryEraser:
             "memory": list(store._memory.items()),
             "passes": list(store._passes),
         }
-        found = {}
+        found = dict[str, int]()
         for what, rows in kept.items():
             texts = [str(row).encode("utf-8", "surrogatepass") for row in rows]
-            if count := sum(any(needle in text for needle in needles) for text in texts):
-                found[what] = count
+            count = sum(
+                any(needle in text for needle in needles)
+                or any(each in view for view in undone(text) for each in plain)
+                for text in texts
+            )
+            found |= {what: count} if count else {}
         return found
 
     def sweep(self, told: Callable[[int], None] | None = None) -> None:

@@ -193,9 +193,9 @@ class SqliteEraser:
             yield from (each[1:] for each in page)
             after = page[-1][0]
 
-    def holding(self, needles: Sequence[bytes]) -> dict[str, int]:
+    def holding(self, needles: Sequence[bytes], plain: Sequence[bytes] = ()) -> dict[str, int]:
         with self._connection.reading() as sql:
-            return suspects.holding(sql, needles)
+            return suspects.holding(sql, needles, plain)
 
     def sweep(self, told: Callable[[int], None] | None = None) -> None:
         with self._erasing() as sql:

@@ -7,7 +7,10 @@ looks closely at what is found here; what is not found cannot hold it:
   in it holds, written in the same way, stands in its bytes.
 - One that was imported may be written otherwise: with ``\\u`` or ``\\/`` in front of any character. So each body
   that has these two is named, and each that SQLite takes for no JSON, for whoever reads it to complain of.
-- A large string is kept beside its message, compressed and not as JSON. All of them are looked through.
+- A text in it may hold JSON that was written otherwise, by whoever wrote a tool's arguments. That has such escapes too,
+  at whatever depth (see ``storage.escapes``).
+- A large string is kept beside its message, compressed and not as JSON. All of them are looked through, also with their
+  escapes undone.
 """
 
 from __future__ import annotations
@@ -17,21 +20,17 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from .canon import encode, pack_text
+from .escapes import ODD, undone
 from .migrations import TABLES
 from .payloads import swell
 from .uids import unpack_uid
 
 __all__ = ["holding", "large", "names", "suspects"]
 
-#: How an escape begins that canonical JSON does not write, or writes for few characters.
-_ODD: Final = (b"\\u", b"\\/")
-#: A condition: the body has one of these. Most have no backslash at all.
-_ESCAPED: Final = "(instr(CAST(body AS BLOB), x'5c') AND ({}))".format(
-    " OR ".join(f"instr(CAST(body AS BLOB), x'{each.hex()}')" for each in _ODD)
-)
 #: What a reader puts where a text is no UTF-8: it stands in no bytes.
 _REPLACED: Final = "\ufffd".encode()
 #: How what zlib wrote begins: its method, the size of its window, and a check of both.
@@ -58,6 +57,13 @@ def _has(column: str, needles: Sequence[bytes], first: int = 1) -> str:
     return "(" + " OR ".join(f"instr(CAST({column} AS BLOB), ?{n})" for n in numbers) + ")"
 
 
+def _odd(column: str) -> str:
+    """A condition: the column may hold something that is not spelt as we do. Most have no backslash at all."""
+    data = f"CAST({column} AS BLOB)"
+    some = " OR ".join(f"instr({data}, x'{each.hex()}')" for each in ODD)
+    return f"(instr({data}, x'5c') AND ({some}))"
+
+
 def suspects(
     sql: sqlite3.Connection,
     strings: Sequence[str],
@@ -71,8 +77,8 @@ def suspects(
     """
     said, plain = _fewest(map(_written, strings)), _fewest(map(pack_text, strings))
     first = 3
-    odd = f"({_has('body', said, first)} OR {_ESCAPED} OR {_broken(sql)})"
-    spoken = _has("role", plain, first + len(said))
+    odd = f"({_has('body', said, first)} OR {_odd('body')} OR {_broken(sql)})"
+    spoken = f"({_has('role', plain, first + len(said))} OR {_odd('role')})"
     values, within = [after, last, *said], "BETWEEN ?1 + 1 AND ?2"
     found = set[tuple[int, int]]()
     rows = sql.execute(
@@ -125,7 +131,7 @@ def _in_payload(data: bytes, needles: Sequence[bytes]) -> bool:
         text = swell(data)
     except (TypeError, zlib.error):
         return True  # whoever reads its message says so
-    return any(needle in text for needle in needles)
+    return any(needle in each for each in (text, *undone(text)) for needle in needles)
 
 
 def _leads(refs: str | None, payloads: Mapping[str, bool]) -> bool:
@@ -139,42 +145,53 @@ def _leads(refs: str | None, payloads: Mapping[str, bool]) -> bool:
 
 
 def names(sql: sqlite3.Connection, strings: Sequence[str]) -> list[tuple[int, str]]:
-    """Numbers of messages, and those of their names that hold any of *strings*."""
+    """Numbers of messages, and those of their names that hold any of *strings*, or may without their escapes."""
     needles = _fewest(map(pack_text, strings))
     return [
         (number, unpack_uid(uid))
         for table, column in (("messages", "id"), ("aliases", "message"))
         for number, uid in sql.execute(
-            f"SELECT {column}, uid FROM {table} WHERE typeof(uid) = 'text' AND {_has('uid', needles)}"
-            " ORDER BY 1, 2",
+            f"SELECT {column}, uid FROM {table} WHERE typeof(uid) = 'text'"
+            f" AND ({_has('uid', needles)} OR {_odd('uid')}) ORDER BY 1, 2",
             needles,
         )
     ]
 
 
-def holding(sql: sqlite3.Connection, needles: Sequence[bytes]) -> dict[str, int]:
-    """In how many rows of each table any of *needles* stands; nothing of those in which none does."""
+def holding(
+    sql: sqlite3.Connection, needles: Sequence[bytes], plain: Sequence[bytes] = ()
+) -> dict[str, int]:
+    """In how many rows of each table any of *needles* stands, or of *plain* once escapes are undone.
+
+    Nothing of those in which none does.
+    """
     few, found = _fewest(needles), dict[str, int]()
     whole = any(_REPLACED in needle for needle in few)
     for table in sorted(TABLES):
         columns = [row[1] for row in sql.execute(f"PRAGMA table_info({table})")]
-        where = "1" if whole else " OR ".join(_may_hold(table, each, few) for each in columns)
+        where = (
+            "1" if whole else " OR ".join(_may_hold(table, each, few, plain) for each in columns)
+        )
         rows = sql.execute(f"SELECT * FROM {table} WHERE {where}", [] if whole else few)
-        swollen = table == "payloads"
-        if count := sum(any(_holds(value, few, swollen=swollen) for value in row) for row in rows):
+        look = partial(_holds, needles=few, plain=plain, swollen=table == "payloads")
+        if count := sum(any(map(look, row)) for row in rows):
             found[table] = count
     return found
 
 
-def _may_hold(table: str, column: str, needles: Sequence[bytes]) -> str:
-    """A condition: the column holds one of *needles*, or what zlib may have written, where it does."""
+def _may_hold(table: str, column: str, needles: Sequence[bytes], plain: Collection[bytes]) -> str:
+    """A condition: the column holds one of *needles*, or what zlib or another JSON may have written, where it does."""
     said = _has(column, needles)
+    if plain:
+        said += f" OR {_odd(column)}"
     if table == "payloads":
         said += f" OR substr(CAST({column} AS BLOB), 1, 2) IN ({_HEADS})"
     return f"({column} >= '' AND ({said}))"  # texts and blobs are: quicker than to ask for its type
 
 
-def _holds(value: object, needles: Collection[bytes], *, swollen: bool) -> bool:
+def _holds(
+    value: object, *, needles: Collection[bytes], plain: Collection[bytes], swollen: bool
+) -> bool:
     if isinstance(value, str):
         data = pack_text(value)
     elif isinstance(value, bytes):
@@ -184,4 +201,6 @@ def _holds(value: object, needles: Collection[bytes], *, swollen: bool) -> bool:
     if swollen:
         with contextlib.suppress(zlib.error):
             data = swell(data)
-    return any(needle in data for needle in needles)
+    return any(needle in data for needle in needles) or (
+        bool(plain) and any(each in view for view in undone(data) for each in plain)
+    )
