@@ -113,8 +113,9 @@ def _view(data: dict[str, Any], options: Mapping[str, Any]) -> str:
         lines.append(f"Left out: {many(left, 'summary')}. What is under it is not whole.")
     if damaged := data["damaged"]:
         named = ", ".join(damaged[:_NAMED])
+        is_not = "is not" if len(damaged) == 1 else "are not"
         lines.append(
-            f"WRONG: {many(len(damaged), 'message')} could not be read and is not in it: {named}. "
+            f"WRONG: {many(len(damaged), 'message')} could not be read and {is_not} in it: {named}. "
             f"{pointed('`hermes lcm verify` says more.', options)}"
         )
     return "\n".join(lines) + "\n"

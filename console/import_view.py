@@ -27,7 +27,7 @@ def view(data: Mapping[str, Any], options: Mapping[str, Any]) -> str:
         lines.append(f"backup made first: {data['backup']}")
     lines.append(
         f"imported: {many(done['messages'], 'message')} into {many(done['sessions'], 'new session')}; "
-        f"{done['known']:,} were here already."
+        f"{done['known']:,} {'was' if done['known'] == 1 else 'were'} here already."
     )
     lines += _more(done)
     lines.append(
@@ -46,8 +46,9 @@ def _not_done(data: Mapping[str, Any]) -> list[str]:
         return ["Nothing of it can be imported. Nothing was changed."]
     more = sum(each.get("summaries", 0) for each in data["sessions"])
     summaries = f" and {many(more, 'summary')}" if more else ""
+    here = f"{known:,} {'is' if known == 1 else 'are'} here already"
     return [
-        f"It would bring {many(new, 'message')}{summaries}; {known:,} are here already.",
+        f"It would bring {many(new, 'message')}{summaries}; {here}.",
         "Nothing was changed. Run it without --dry-run to import it.",
     ]
 

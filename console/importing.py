@@ -229,7 +229,7 @@ def _said(bad: Sequence[Bad]) -> str:
         said.append(
             f"{worse:,} more {'depends' if worse == 1 else 'depend'} on {'it' if first == 1 else 'them'}"
             if first
-            else f"{many(worse, 'line')} of it rest on what cannot be read"
+            else f"{many(worse, 'line')} of it {'rests' if worse == 1 else 'rest'} on what cannot be read"
         )
     return f"{', '.join(said)}; --incomplete brings the rest"
 

@@ -173,7 +173,11 @@ def _grown(node: Mapping[str, Any], level: int) -> Iterator[Branch]:
         yield Branch([(f"{leaf['uid'][:_SHORT]} {said}", "dim")])
     if hidden := node.get("hidden"):
         shown = node["hidden_shown"]
-        said = f" (further down, {shown} are in the context)" if shown else ""
+        said = (
+            f" (further down, {shown} {'is' if shown == 1 else 'are'} in the context)"
+            if shown
+            else ""
+        )
         yield Branch([(f"{hidden} more below{said}: --depth {level + 1}", "dim")])
     if hidden := node.get("hidden_messages"):
         yield Branch([(f"{many(hidden, 'message')} below: --depth {level + 1}", "dim")])

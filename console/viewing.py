@@ -55,7 +55,8 @@ def _written(call: Call, session: Session, out: str) -> Answer:
     )
     if damaged:
         more = pointed("`hermes lcm verify` says more", call.options)
-        text += f"WRONG: {many(damaged, 'message')} cannot be read, and is marked there: {more}.\n"
+        marked = "is marked" if damaged == 1 else "are marked"
+        text += f"WRONG: {many(damaged, 'message')} cannot be read, and {marked} there: {more}.\n"
     return Answer(data, not damaged, text=text, prose=True)
 
 

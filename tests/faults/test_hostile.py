@@ -95,6 +95,6 @@ def test_a_message_that_a_node_lost_is_still_found(tmp_path, where, returned):
         Ledger(store, ledger.session).ingest(rows)
     said = verify(store)
     found = [f.what for f in (said.notes if returned else said.failures) if f.kind == "node"]
-    assert ["1 messages stand inside its span and not under it"] == [w.split(";")[0] for w in found]
+    assert ["1 message stands inside its span and not under it"] == [w.split(";")[0] for w in found]
     assert returned == (said.failures == () or list(said.failures) == [])
     store.close()
