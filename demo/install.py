@@ -260,7 +260,8 @@ def _say_how_to_go_on(home: Home, terminal: Terminal) -> None:
     terminal.say()
     terminal.say("Installed. Now start Hermes anew, and a gateway with `hermes gateway restart`:")
     terminal.say("what already runs goes on without it. `hermes lcm status` says whether it is on.")
-    terminal.say(f"To undo it: scripts/quickstart --out-of {home.path} --python {home.python}")
+    undo = ["scripts/quickstart", "--out-of", str(home.path), "--python", str(home.python)]
+    terminal.say(f"To undo it: {shown(undo)}")
 
 
 def _say_if_never_asked(home: Home, edit: Edit, terminal: Terminal) -> None:

@@ -236,6 +236,19 @@ def test_a_home_is_named_as_it_is(quickstart, tmp_path):
     assert "there is no `/nowhere/python`" in said
 
 
+def test_the_way_out_that_is_shown_can_be_typed(quickstart, tmp_path):
+    """In a shell, whatever the home is called."""
+    home = tmp_path / "a home of mine"
+    home.mkdir()
+    (line,) = [
+        each for each in quickstart("--into", home, "--yes").splitlines() if "To undo it" in each
+    ]
+    undo = f"{line.removeprefix('To undo it: ')} --yes"
+    done = subprocess.run(["/bin/sh", "-c", undo], cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not (home / "plugins" / "lcm").exists()
+
+
 def test_twice_is_once(quickstart, home):
     """HOST-08: the second --into changes nothing in the config and makes no second backup."""
     quickstart("--into", home, "--yes")
