@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from ..storage.errors import StoreDamaged
@@ -60,6 +61,19 @@ class _Stretch:
 
 def _words(row: Any) -> bytes:
     return b"" if is_system(row) else key_of(row)[:KEY_BYTES]
+
+
+def _in_front(entries: Sequence[Entry], lifted: Entry, probes: Sequence[Probe]) -> int:
+    """How many of *entries* a list shows in front of what was lifted: what a host put behind our summary row."""
+    said = [probe.key[:KEY_BYTES] for probe in probes]
+    stored = [entry.key[:KEY_BYTES] for entry in entries[: len(said)]]
+    if lifted.key[:KEY_BYTES] not in said:  # it was changed
+        return sum(
+            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(stored, said, strict=False))
+        )
+    ahead = said.index(lifted.key[:KEY_BYTES])
+    later = set(said[ahead:])
+    return sum(1 for _ in takewhile(lambda words: words not in later, stored[:ahead]))
 
 
 class Run:
@@ -171,7 +185,7 @@ class Run:
         if stretch.floor is None:
             stored, found = matched(self.store, self.line, probes, uids, self.editions.read)
         else:
-            stored = self._behind(stretch.floor, stretch.lifted)
+            stored = self._behind(stretch.floor, stretch.lifted, probes)
             found = match(stored, probes, uids, self.editions.read, behind=True)
         self._elsewhere(stored, probes, uids.numbers, found)
         self._note_same(probes[: found.same], stored)
@@ -184,11 +198,16 @@ class Run:
             self._withdraw(stored, found, max(reached, default=stretch.floor or 0))
         self._revoke(stretch, stored, found)
 
-    def _behind(self, floor: int, lifted: Sequence[int]) -> list[Entry]:
+    def _behind(self, floor: int, lifted: Sequence[int], probes: Sequence[Probe]) -> list[Entry]:
+        """What stands behind a frame, as its list shows it: what was lifted in front, but for what came before that."""
         if self.end is not None and floor == self.end[0]:
             return []
         entries = self.store.entries(self.line, first=floor + 1)
-        return [*self.store.placed(self.line, lifted), *entries] if lifted else entries
+        older = self.store.placed(self.line, lifted) if lifted else []
+        if not older:
+            return entries
+        front = _in_front(entries, older[0], probes)
+        return [*entries[:front], *older, *entries[front:]]
 
     def _elsewhere(
         self, stored: list[Entry], probes: Sequence[Probe], by_uid: Mapping[str, int], found: Match
@@ -262,6 +281,12 @@ class Run:
         self, run: Sequence[Probe], stored: Sequence[Entry], place: int, floor: int | None
     ) -> None:
         following = stored[place]
+        if floor is not None and following.seq <= floor:  # an older one: what is new is not
+            behind = self.store.entries(self.line, first=floor + 1)[:1]
+            if not behind:
+                self._write(run, self._turn_at(floor), None)
+                return
+            following = behind[0]
         before = self.store.tail(self.line, 1, before=following.seq)
         after, turn = (before[0].seq, before[0].turn) if before else (floor or 0, 0)
         if following.seq - after <= len(

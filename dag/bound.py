@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 __all__ = ["Binding", "Bound", "IngestReport", "Memo"]
@@ -71,4 +72,8 @@ class Memo:
         place, messages = self.lifted
         if not messages or place >= len(self.bound):
             return ()
-        return () if any(bound.messages for bound in self.bound[place:]) else messages
+        # In the summary row itself may stand what a host put there.
+        seen = not set(messages).isdisjoint(self.bound[place].messages) or any(
+            bound.messages for bound in islice(self.bound, place + 1, None)
+        )
+        return () if seen else messages

@@ -6,6 +6,7 @@ import copy
 
 import pytest
 from asking import route
+from lcm.console.verify import verify
 from lcm.dag.compact import PassRequest, compact
 from lcm.dag.ingest import IngestReport, Ledger
 from lcm.dag.renderer import FILLER
@@ -645,6 +646,34 @@ def test_a_lifted_message_that_comes_back_is_known(ledger):
         assert 0 == ledger.ingest(out[:count]).new
         assert 0 == ledger.ingest(out).new
     assert rows == stored(ledger)
+
+
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+def test_what_is_put_behind_a_summary_row_is_no_part_of_what_that_stands_for(ledger, warm):
+    """It is newer than the message that was lifted behind it: kept once, seen again, and summarised in its time."""
+    rows = [user("the one task")]
+    for n in range(60):
+        rows += [called(f"c{n}"), result(f"c{n}", "out " * 60)]
+    out = list(passed(ledger, rows).rows)
+    note = "a note that a host has put there"
+    out[0] = {**out[0], "content": f"{out[0]['content']} {note}"}
+
+    def seen(rows):
+        report = (ledger if warm else again(ledger)).ingest(rows)
+        return report.new, report.revised, report.withdrawn
+
+    assert (1, 0, 0) == seen(out)
+    assert (0, 0, 0) == seen(out)
+    out[2] = {**out[2], "content": "the one task, and more of it"}
+    assert (0, 1, 0) == seen(out)
+    out[0] = {**out[0], "content": f"{out[0]['content']} and another"}
+    assert (0, 1, 0) == seen(out)
+    more = [*out, said("done with it"), *talk(20)]
+    frame = passed(ledger, more).frame
+    assert verify(ledger.store).failures == ()
+    under = {message for message, _ in ledger.store.stands_for(frame.uid)}
+    noted = [row["content"] for row in stored(ledger)].index(f"{note} and another")
+    assert ledger.store.entries(ledger.session.line)[noted].id in under
 
 
 def test_a_message_on_two_lines_has_nodes_of_each(store):
