@@ -193,9 +193,9 @@ def run(call: Call) -> Answer:
     level = call.options.get("level")
     if level and any(each["kind"] == "message" for each in found):
         raise WrongCall("--level is for summaries: a message is shown as it is.")
-    shown = {each.node.uid: each.level for each in present(call.open(), session).blocks}
-    for each in found:
-        if each["kind"] == "node":
+    if nodes := [each for each in found if each["kind"] == "node"]:
+        shown = {each.node.uid: each.level for each in present(call.open(), session).blocks}
+        for each in nodes:
             each["shown_at"] = shown.get(each["uid"])
     text = "\n".join(view(each, level) for each in found)
     whole = not any("damaged" in message for each in found for message in each["messages"])
