@@ -253,6 +253,7 @@ def _inside(path: Path, looking: Callable[[str], None]) -> Iterator[Check]:
     yield _index(seen)
     yield _journal(seen, _size(path.with_name(f"{path.name}-wal")), sqlite_version())
     yield _summaries(seen)
+    yield from _old_bytes(seen)
     yield from _ahead(seen)
 
 
@@ -344,6 +345,14 @@ def _summaries(seen: Examination) -> Check:
         said,
         "Every message under them is kept. See auxiliary.compression in config.yaml.",
     )
+
+
+def _old_bytes(seen: Examination) -> Iterator[Check]:
+    """Whether what was forgotten is gone from the bytes of the file, too."""
+    if not seen.scrubbed:
+        said = "Something was forgotten, and old bytes of it may still be in the file: it was not written anew since."
+        remedy = "`hermes lcm forget --finish` wipes them. Another process that reads just then keeps it from that."
+        yield wrong("forgotten", said, remedy)
 
 
 def _ahead(seen: Examination) -> Iterator[Check]:

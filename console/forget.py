@@ -18,18 +18,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..dag.forget import (
-    LEAST_CHARACTERS,
     SessionPlan,
     TextPlan,
     forget_session,
     forget_text,
     plan_session,
     plan_text,
+    refusal,
 )
+from ..storage.errors import StoreError
 from ..storage.protocol import Store
 from ..storage.records import Session
 from .backup import make_backup
-from .forgetting import LEFT, STAYS, is_nowhere, view
+from .forgetting import BEFORE, FULL, LEFT, STAYS, WIPED, is_nowhere, view
 from .pointing import pointed
 from .screen import clean, folded, progress, put, width_of
 from .verb import Answer, Call, WrongCall, find_session
@@ -38,7 +39,7 @@ __all__ = ["add", "check", "run"]
 
 _DECLINED: Final = "Nothing was changed."
 _NOT_DONE: Final = "Nothing was changed. To do it, add --yes."
-_NOWHERE: Final = "It stands nowhere in the database. Nothing was changed."
+_NOWHERE: Final = "It stands nowhere in the database."
 _ELSEWHERE: Final = (
     "Not touched: what Hermes keeps itself (its session database, its logs), the list of an agent that "
     "is running now, and backups and exports made before. `hermes sessions delete ID` takes a whole session out of "
@@ -74,18 +75,38 @@ def check(options: Mapping[str, Any]) -> None:
 
 
 def _finished(call: Call) -> Answer:
-    scrubbed = call.open().eraser().scrub()
-    said = "Nothing that was deleted is left in the file." if scrubbed else LEFT
-    said = pointed(said, call.options)
-    return Answer({"scrubbed": scrubbed, "note": said}, scrubbed, text=f"{said}\n", prose=True)
+    left = _scrubbed(call)
+    said = left or "Nothing that was deleted is left in the file."
+    return Answer({"scrubbed": not left, "note": said}, not left, text=f"{said}\n", prose=True)
+
+
+def _scrubbed(call: Call) -> str:
+    """Wipe old bytes; why some may be left, empty if none is."""
+    try:
+        left = "" if call.open().eraser().scrub() else LEFT
+    except StoreError as error:
+        left = FULL.format(error)
+    return pointed(left, call.options)
+
+
+def _unchanged(call: Call, said: str) -> dict[str, Any]:
+    """What is said where nothing goes; but an earlier call may have left old bytes, which only a yes wipes."""
+    scrubbed = call.open().eraser().is_scrubbed()
+    if scrubbed or not call.options.get("yes"):
+        more = _DECLINED if scrubbed else f"{_DECLINED} {pointed(BEFORE, call.options)}"
+    else:
+        left = _scrubbed(call)
+        scrubbed, more = not left, left or WIPED
+    return {"done": False, "scrubbed": scrubbed, "note": f"{said} {more}"}
 
 
 def _session(call: Call) -> Answer:
     store = call.open()
     if store.session(call.session) is None and store.eraser().is_forgotten(call.session):
         data = _of_session(SessionPlan(0, (call.session,), (), 0, (), ()))
-        data |= {"done": False, "note": "It was forgotten already. Nothing was changed."}
-        return Answer(data, text=f"{clean(call.session)}: {data['note']}\n", prose=True)
+        data |= _unchanged(call, "It was forgotten already.")
+        text = f"{clean(call.session)}: {data['note']}\n"
+        return Answer(data, data["scrubbed"], text=text, prose=True)
     session = _meant(call, store)
     return _settle(
         call,
@@ -114,8 +135,8 @@ def _meant(call: Call, store: Store) -> Session:
 
 def _text(call: Call, text: str) -> Answer:
     store = call.open()
-    if len(text.strip()) < LEAST_CHARACTERS:
-        raise WrongCall(f"The string must have {LEAST_CHARACTERS} characters at least.")
+    if why := refusal(text):
+        raise WrongCall(why)
     return _settle(
         call,
         lambda call: _of_text(store, plan_text(store, text, call.progress)),
@@ -208,10 +229,12 @@ def _done(call: Call, data: dict[str, Any], copies: Mapping[str, Any]) -> Answer
     """What went, once its old bytes are wiped."""
     if is_nowhere(data):
         return _nowhere(call, data)
+    left = _scrubbed(call)
     data |= {
         **copies,
         "note": "",
-        "scrubbed": call.open().eraser().scrub(),
+        "scrubbed": not left,
+        "not_scrubbed": left,
         "done": not data.get("left"),
     }
     return Answer(
@@ -223,8 +246,11 @@ def _done(call: Call, data: dict[str, Any], copies: Mapping[str, Any]) -> Answer
 
 
 def _nowhere(call: Call, data: dict[str, Any]) -> Answer:
-    data |= {"done": False, "note": STAYS if data["left"] else _NOWHERE}
-    return Answer(data, not data["left"], text=view(data, call.options), prose=True)
+    unchanged = _unchanged(call, STAYS if data["left"] else _NOWHERE)
+    scrubbed = unchanged.pop("scrubbed")
+    text = view(data | unchanged, call.options)
+    data |= unchanged | {"scrubbed": scrubbed}
+    return Answer(data, scrubbed and not data["left"], text=text, prose=True)
 
 
 _OFFER: Final = "Make a backup first? It would still hold what you want forgotten. [y/N] "

@@ -9,18 +9,25 @@ from ..dag.erase import GONE
 from .pointing import pointed
 from .screen import clean, many
 
-__all__ = ["LEFT", "STAYS", "is_nowhere", "view"]
+__all__ = ["BEFORE", "FULL", "LEFT", "STAYS", "WIPED", "is_nowhere", "view"]
 
 _LISTED: Final = 12
 LEFT: Final = (
     "Old bytes may still be in the file, because another process is using it just now. "
     "`forget --finish` wipes them when it is free."
 )
+FULL: Final = (
+    "{} Old bytes are still in the file until that is mended; then `forget --finish` wipes them."
+)
+BEFORE: Final = (
+    "Old bytes of what was forgotten before may still be in the file. `forget --finish` wipes them."
+)
+WIPED: Final = "Old bytes of what was forgotten before were still in the file; they are wiped now."
 _TOLD: Final = (
     "Parts of it that stand in the summaries over it go too. What a model wrote there in other words is not known "
     "and stays. Look with `show UID` at"
 )
-STAYS: Final = "It stands only where it cannot be taken out. Nothing was changed."
+STAYS: Final = "It stands only where it cannot be taken out."
 _CASES: Final = {
     "lower": "in small letters in {}",
     "upper": "in capitals in {}",
@@ -40,19 +47,19 @@ def view(data: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     if data.get("versions", 0) > len(data["messages"]):
         lines.append(f"  in {data['versions']:,} versions, the earlier ones included")
     lines += [*(_nodes(data) if lines else []), *_also(data, options), *_in_another_case(data)]
-    lines += _elsewhere(data, options)
+    lines += _elsewhere(data)
     return clean("\n".join(lines)) + "\n"
 
 
-def _elsewhere(data: Mapping[str, Any], options: Mapping[str, Any]) -> list[str]:
+def _elsewhere(data: Mapping[str, Any]) -> list[str]:
     """What still holds it."""
     lines = []
     if data.get("backup"):
         lines.append(f"Backup: `{data['backup']}`. It still holds what was forgotten.")
     if data.get("older_backups"):
         lines.append(f"Backups that may still hold it: {', '.join(data['older_backups'])}")
-    if not data.get("scrubbed", True):
-        lines.append(pointed(LEFT, options))
+    if data.get("not_scrubbed"):
+        lines.append(data["not_scrubbed"])
     if data.get("not_touched"):
         lines.append(data["not_touched"])
     if data.get("hermes_database"):
@@ -111,7 +118,7 @@ def _also(data: Mapping[str, Any], options: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"NOT DONE: it still stands in {_places(data['left'])}. That cannot be taken out."
         )
-    elif data.get("left") and data.get("note") is STAYS:
+    elif data.get("left") and str(data.get("note")).startswith(STAYS):
         lines.append(f"It stands in {_places(data['left'])}.")
     return lines
 

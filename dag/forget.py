@@ -25,7 +25,6 @@ from .remnants import Remnants
 from .strings import strings_of
 
 __all__ = [
-    "LEAST_CHARACTERS",
     "SessionPlan",
     "TextPlan",
     "forget_session",
@@ -33,10 +32,11 @@ __all__ = [
     "node_digest",
     "plan_session",
     "plan_text",
+    "refusal",
 ]
 
 #: A shorter string would be found in the middle of everything.
-LEAST_CHARACTERS: Final = 4
+_LEAST_CHARACTERS: Final = 4
 
 Progress = Callable[[str, int, int], None]
 _PAGE: Final = 500
@@ -143,8 +143,30 @@ def _again(carry_out: Callable[[], _Plan]) -> _Plan:
 # a string
 
 
+def refusal(text: str) -> str:
+    """Why *text* cannot be forgotten; empty if it can."""
+    forms = plain_forms(text)
+    if min((len(form.strip()) for form in forms), default=0) < _LEAST_CHARACTERS:
+        return f"The string must have {_LEAST_CHARACTERS} characters at least, blanks in a row counted as one."
+    if any(form in GONE for form in forms):
+        return (
+            f"{GONE} stands in the place of what was forgotten: neither it nor a part of it can be."
+        )
+    return ""
+
+
+def _check(text: str) -> None:
+    if why := refusal(text):
+        raise ValueError(why)
+
+
 def plan_text(store: Store, text: str, progress: Progress | None = None) -> TextPlan:
-    """Where *text* stands, in any of its forms."""
+    """Where *text* stands, in any of its forms.
+
+    Raises:
+        ValueError: it cannot be forgotten: see :func:`refusal`.
+    """
+    _check(text)
     cleaner, forms, cases = Cleaner(erase=eraser(stones_of(text, 0.0))), forms_of(text), Cases(text)
     held = _messages(store, cleaner, forms, cases, progress)
     found = [each._replace(body=b"") for each in held]
@@ -244,10 +266,9 @@ def forget_text(store: Store, text: str, time: float, progress: Progress | None 
     """Put ``[forgotten]`` in the place of *text* wherever it stands, now and from now on; nothing if it stands nowhere.
 
     Raises:
-        ValueError: *text* is too short, or a part of what would stand in its place.
+        ValueError: it cannot be forgotten: see :func:`refusal`.
     """
-    if len(text.strip()) < LEAST_CHARACTERS or text in GONE:
-        raise ValueError(f"It must have {LEAST_CHARACTERS} characters at least, and not be {GONE}.")
+    _check(text)
     plan = _again(lambda: _forget_text(store, text, time, progress))
     return replace(plan, left=_standing(store, text))  # nobody waits for it
 

@@ -29,6 +29,7 @@ from .errors import (
     StoreForeign,
     StoreMissing,
     StoreTooNew,
+    StoreUnwritable,
 )
 from .handles import HAS_LOCKS, Handle, alone
 from .migrations import APPLICATION_ID, NAMES, TABLES
@@ -343,6 +344,9 @@ class Connection:
         """Write the file anew without what was deleted, and empty the log of writes.
 
         False if another process reads or writes, so that old bytes are still there.
+
+        Raises:
+            StoreUnwritable: there is no room for it.
         """
         with self.reading():
             try:
@@ -352,9 +356,12 @@ class Connection:
             except StoreBusy:
                 return False
             except sqlite3.OperationalError as error:
-                if "locked" not in str(error):
-                    raise
-                return False
+                if "locked" in str(error):
+                    return False
+                if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_FULL:
+                    said = f"There is no room to write `{self.path}` anew, which takes as much as it has."
+                    raise StoreUnwritable(said, str(self.path)) from error
+                raise
         return not busy
 
     def _checkpoint_at_need(self) -> None:

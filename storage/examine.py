@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from . import fts, graph_tables
+from . import fts, graph_tables, old_bytes
 from .errors import StoreError
 from .migrations import APPLICATION_ID, NAMES, TABLES, applied, tables
 from .pages import page_faults
@@ -54,6 +54,8 @@ class Examination:
     """Summaries that no model wrote, and none has written again."""
     damaged: int = 0
     """Nodes that are not what was written."""
+    scrubbed: bool = True
+    """Whether nothing that was forgotten may have left old bytes."""
     ahead: list[str] = field(default_factory=list)
     """What sessions remember of the work ahead, as JSON."""
 
@@ -95,6 +97,7 @@ def examine(path: Path, looking: Callable[[str], None] = lambda _what: None) -> 
             seen.messages = sql.execute("SELECT count(*) FROM messages").fetchone()[0]
             seen.degraded = graph_tables.counts(sql, None)[1]
             seen.damaged = graph_tables.damaged(sql)
+            seen.scrubbed = old_bytes.marked(sql) is None
             ahead = sql.execute("SELECT value FROM memory WHERE name = 'ahead'")
             seen.ahead = [str(value) for (value,) in ahead]
         looking("the search index")

@@ -104,7 +104,7 @@ class Eraser(Protocol):
 
     def sweep(self, told: Callable[[int], None] | None = None) -> None:
         """Drop payloads that no message needs, leave nothing in the search index of what this transaction has taken
-        out so far, and say that all lines changed.
+        out so far, and say that all lines changed, and that old bytes may be left.
 
         *told* is called with how many texts are in the index, where it must be made anew.
         """
@@ -113,7 +113,13 @@ class Eraser(Protocol):
         """Leave nothing of what was deleted in free pages or in the log of writes; not in a transaction.
 
         False if another process keeps it from that just now; a second call tries again.
+
+        Raises:
+            StoreUnwritable: there is no room for it.
         """
+
+    def is_scrubbed(self) -> bool:
+        """Whether nothing was taken out, or the file was written anew since; also where another process did either."""
 
 
 def given(tools: Eraser) -> dict[str, bytes]:

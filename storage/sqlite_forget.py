@@ -9,10 +9,10 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from . import fts, fts_taken, graph_tables, log_tables, suspects
+from . import fts, fts_taken, graph_tables, log_tables, old_bytes, suspects
 from .canon import DIGEST_BYTES
 from .connection import Connection
-from .errors import StoreDamaged
+from .errors import StoreBusy, StoreDamaged
 from .forget import Stone
 from .records import Draft, Entry, Node
 from .seals import reseal
@@ -214,9 +214,24 @@ class SqliteEraser:
             if not fts_taken.settle(sql, path, taken):
                 fts.rebuild(sql, path, told)
             sql.execute("UPDATE lines SET revision = revision + 1")
+            old_bytes.mark(sql)
 
     def scrub(self) -> bool:
-        return self._connection.scrub()
+        with self._connection.reading() as sql:
+            found = old_bytes.marked(sql)
+        if not self._connection.scrub():
+            return False
+        if found is not None:
+            try:
+                with self._connection.writing() as sql:
+                    old_bytes.unmark(sql, found)
+            except StoreBusy:
+                return False
+        return self.is_scrubbed()
+
+    def is_scrubbed(self) -> bool:
+        with self._connection.reading() as sql:
+            return old_bytes.marked(sql) is None
 
 
 def _detail(kind: str, name: str, kept: Any) -> Mapping[str, Any]:

@@ -70,9 +70,12 @@ def _ahead(store: Store, sessions: Sequence[str]) -> dict[str, Any]:
 
 def of_store(store: Store) -> list[str]:
     """What the store itself remembers to be wrong; the doctor looks at more."""
+    found = []
     if store.recall("", "index_broken"):
-        return ["the search index is broken, and searching reads the log instead"]
-    return []
+        found += ["the search index is broken, and searching reads the log instead"]
+    if not store.eraser().is_scrubbed():
+        found += ["old bytes of what was forgotten may still be in the file"]
+    return found
 
 
 def warning(problems: Sequence[str]) -> str:

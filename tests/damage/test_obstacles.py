@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import shutil
@@ -264,6 +265,38 @@ def test_a_full_disk(small_disk, capsys):
     engine.close()
     assert texts(engine.db_path) == expected(200)
     assert main(["verify", "--db", str(engine.db_path)]) == 0
+
+
+def test_a_disk_too_full_to_be_wiped(small_disk, monkeypatch, capsys):
+    """ING-07: there is room to take a string out, and none to write the file anew: both are said, and nothing goes on
+    by itself; with room the same call wipes it."""
+
+    def forget(*words):
+        monkeypatch.setattr("sys.stdin", io.StringIO("harbour333"))
+        capsys.readouterr()
+        code = main(["forget", "--text", *words, "--db", str(engine.db_path), "--json"])
+        said = capsys.readouterr()
+        return code, json.loads(said.out or said.err)
+
+    engine = LCMEngine(8000, settings={}, db_path=small_disk / "lcm" / "lcm.db")
+    engine.on_session_start("s")
+    engine.ingest(talk(400))
+    engine.close()
+    filler = small_disk / "filler"
+    fill_up(filler)
+    room = 2 * engine.db_path.stat().st_size // 3
+    with filler.open("r+b") as file:
+        file.truncate(filler.stat().st_size - room)
+    code, done = forget("--yes")
+    assert (code, done["done"], done["scrubbed"], len(done["messages"])) == (1, True, False, 1)
+    assert "no room to write" in done["not_scrubbed"] and "--finish" in done["not_scrubbed"]
+    assert "by itself" not in str(done)
+    code, again = forget("--yes")
+    assert (code, again["scrubbed"]) == (1, False) and "no room" in again["note"]
+    filler.unlink()
+    code, again = forget("--yes")
+    assert (code, again["scrubbed"]) == (0, True), again["note"]
+    assert b"harbour333" not in engine.db_path.read_bytes()
 
 
 def test_a_disk_that_is_full_from_the_start(small_disk):
