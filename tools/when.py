@@ -128,6 +128,8 @@ def _calendar(now: float) -> datetime | None:
 def _span(match: re.Match[str], now: datetime) -> Span | None:
     kind = match.lastgroup or ""
     text = " ".join(match[0].lower().split())
+    if not text.isascii():  # a long s, Arabic digits: no name and no number of ours is spelt so
+        return None
     try:
         first, last = _FINDERS[kind](text, now)
         return Span(match[0], first.timestamp(), last.timestamp() - 0.001)
