@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..storage.canon import dumper
-from ..storage.fts import node_text
 from ..storage.protocol import Store
 from ..storage.records import Session
 from ..tools.answers import ToolError
@@ -119,15 +118,15 @@ def _data(store: Store, session: Session, progress: Progress, written: Written) 
     yield _block("rule", finding.rule())
     lines, uids = store.lineage(session.line), {entry.id: entry.uid for entry in entries}
     nodes = [n for n in course.nodes.values() if n.line in lines or n.uid in course.spans]
-    words = finding.Words(map(node_text, nodes))
     yield _block("nodes", pieces.nodes(nodes, uids))
+    searched = finding.Searched()
     done, names = 0, store.archive().aliases(None)
-    for number, (many, text) in enumerate(passages(store, entries, names, words)):
+    for number, (many, text) in enumerate(passages(store, entries, names, searched)):
         yield _element(f"messages-{number}", text)
         done += many
         progress("messages", done, drawn["count"])
-    written.damaged = words.damaged
-    yield _block("found", finding.told(store, session, entries, list(course.spans), words))
+    written.damaged = searched.damaged
+    yield _block("found", finding.told(store, session, entries, list(course.spans)))
 
 
 def _block(name: str, value: Any) -> str:

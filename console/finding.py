@@ -1,8 +1,8 @@
 """What a file must hold beside the words of a conversation to find as the agent's own search does.
 
-By which figures (:func:`rule`); how the index takes letters, which numbers the messages have, and what
-the index holds besides (:func:`told`); and what can be searched of a message where that is not what is shown
-of it (:func:`parts`).
+By which figures, and how letters are taken (:func:`rule`); which numbers the messages have, and what the index
+holds besides (:func:`told`); and what can be searched of a message where that is not what is shown of it
+(:class:`Searched`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from ..storage.records import Entry, Session
 from ..storage.text import searchable
 from ..tools import fuzzy, grep, manner, moments, query, verbatim, when
 from ..tools.desk import Desk
+from . import letters
 from .scripted import as_script
 
-__all__ = ["Words", "parts", "rule", "told"]
+__all__ = ["Searched", "only", "parts", "rule", "told"]
 
 #: Patterns that are looked for at the beginning of a text.
 _AT_START: Final = ("speaker", "opening")
@@ -32,7 +33,6 @@ _LONG: Final = 40
 _PLAIN: Final = {"role", "content"}
 _RESULT: Final = {"role", "content", "tool_call_id", "tool_name", "name"}
 _CALLS: Final = {"role", "content", "tool_calls"}
-_ASCII: Final = bytes(range(128))
 
 
 def rule() -> dict[str, Any]:
@@ -48,7 +48,9 @@ def rule() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for module in plain:
         found |= _scripted(module.FIGURES)
-    return found | {name: _scripted(module.FIGURES) for name, module in named.items()}
+    found |= {name: _scripted(module.FIGURES) for name, module in named.items()}
+    made = {"letters": letters.of_index(), "caseless": letters.caseless()}
+    return found | {name: letters.as_runs(each) for name, each in made.items()}
 
 
 def _scripted(figures: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,13 +77,34 @@ def _is_plain(row: Mapping[str, Any] | None) -> bool:
     return row.keys() == _PLAIN
 
 
+class Searched:
+    """What can be searched of messages, and how many of them are damaged."""
+
+    def __init__(self) -> None:
+        self.damaged = 0
+
+    def of(self, rows: Sequence[Any], shown: Sequence[str]) -> dict[str, Any]:
+        """What is to be said of a message, by its versions, if what is searched of it is not just what is shown."""
+        self.damaged += None in rows
+        if all(map(_is_plain, rows)):
+            return {}
+        pairs = zip(rows, shown, strict=True)
+        return {"found": [[] if row is None else parts(row, said) for row, said in pairs]}
+
+
+def only(row: Mapping[str, Any], shown: str) -> list[Any] | None:
+    """What is to be said of one in its only version; None: nothing."""
+    return None if _is_plain(row) else parts(row, shown)
+
+
 def parts(row: Mapping[str, Any], shown: str) -> list[Any]:
     """What can be searched of *row*, of which *shown* is shown.
 
     A text is itself, 1 all that is shown, 0 what is shown before the last line, and ``[n]`` the arguments of the
     call *n* in that line.
     """
-    if (call := _only_call(row)) is not None:
+    legible = _is_legible(shown)
+    if legible and (call := _only_call(row)) is not None:
         return call
     whole = searchable(row)
     if whole == shown:
@@ -90,12 +113,27 @@ def parts(row: Mapping[str, Any], shown: str) -> list[Any]:
     head = len(content) if isinstance(content, str) and whole.startswith(content) else 0
     found: list[Any] = [0] if 0 < head < len(shown) else []
     rest = whole[head:] if found else whole
-    for number, said in _arguments(row) if "tool_calls" in row else ():
+    for number, said in _arguments(row) if legible and "tool_calls" in row else ():
         before, there, behind = rest.partition(said)
         if there:
             found += [before, [number]]
             rest = behind
     return [each for each in [*found, rest] if each != ""]
+
+
+def _is_legible(shown: str) -> bool:
+    """Whether a browser reads the JSON in the last line of what is shown: it knows no NaN and no Infinity."""
+    if "NaN" not in shown and "Infinity" not in shown:
+        return True
+    try:
+        json.loads(shown.rpartition("\n")[2], parse_constant=_refused)
+    except ValueError:
+        return False
+    return True
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(name)
 
 
 def _only_call(row: Mapping[str, Any]) -> list[Any] | None:
@@ -144,63 +182,14 @@ def _flat(raw: str) -> str | None:
 # what the index knows
 
 
-class Words:
-    """The words of a conversation, as they come by; *said*: those of its summaries."""
-
-    def __init__(self, said: Iterable[str] = ()) -> None:
-        self._letters: set[str] = set()
-        self.damaged = 0
-        """Messages of which a version cannot be read."""
-        for each in said:
-            self.meet(each)
-
-    def meet(self, said: str) -> None:
-        """Something that is shown, or searched."""
-        if not said.isascii():
-            other = said.encode("utf-8", "surrogatepass").translate(None, _ASCII)
-            self._letters.update(other.decode("utf-8", "surrogatepass"))
-
-    def of(self, rows: Sequence[Any], shown: Sequence[str]) -> dict[str, Any]:
-        """What is to be said of a message, by its versions, if what is searched of it is not just what is shown."""
-        for each in shown:
-            self.meet(each)
-        self.damaged += None in rows
-        if all(map(_is_plain, rows)):
-            return {}
-        pairs = zip(rows, shown, strict=True)
-        return {"found": [[] if row is None else self._parts(row, said) for row, said in pairs]}
-
-    def only(self, row: Mapping[str, Any], shown: str) -> list[Any] | None:
-        """The same of the only version of one; None: nothing is to be said."""
-        self.meet(shown)
-        return None if _is_plain(row) else self._parts(row, shown)
-
-    def _parts(self, row: Mapping[str, Any], shown: str) -> list[Any]:
-        found = parts(row, shown)
-        for each in found:
-            if isinstance(each, str):
-                self.meet(each)
-        return found
-
-    def letters(self) -> dict[str, Any]:
-        """The characters that are no ASCII: which the index keeps, and what it makes of the others."""
-        met = sorted(each for each in self._letters if not "\ud800" <= each <= "\udfff")
-        found = fts_search.letters(met)
-        return {
-            "kept": "".join(each for each, made in found.items() if made == each),
-            "folded": [[each, made] for each, made in found.items() if made != each],
-        }
-
-
 def told(
-    store: Store, session: Session, entries: Sequence[Entry], nodes: Sequence[str], words: Words
+    store: Store, session: Session, entries: Sequence[Entry], nodes: Sequence[str]
 ) -> dict[str, Any]:
     """What the index knows of a conversation, and of its summaries, beside their words."""
     numbers = [entry.id for entry in entries]
     older = store.archive().older(session.line)
     beside = _beside(store, nodes)
     return {
-        "letters": words.letters(),
         "numbers": list(_runs(numbers)),
         "newest": store.newest(),
         "asked": grep.asked_last(Desk(store, session, Settings())),

@@ -16,8 +16,7 @@ from ..storage.errors import BROKEN
 from ..storage.protocol import Store
 from ..storage.records import Entry
 from ..tools.describe import stamp
-from . import pieces
-from .finding import Words
+from . import finding, pieces
 from .wording import words
 
 __all__ = ["passages"]
@@ -31,19 +30,24 @@ _as_json: Final = dumper(json.JSONEncoder(separators=(",", ":")))
 
 
 def passages(
-    store: Store, entries: list[Entry], names: Mapping[int, Sequence[str]], met: Words
+    store: Store,
+    entries: list[Entry],
+    names: Mapping[int, Sequence[str]],
+    searched: finding.Searched,
 ) -> Iterator[tuple[int, str]]:
     """For each part of *entries* how many they are, and their JSON; *names*: other names of messages, of all."""
     for part in pieces.batches(entries):
-        found = _singles(store, part, names, met)
+        found = _singles(store, part, names)
         others = [entry for entry in part if entry.id not in found]
-        for entry, told in zip(others, pieces.versions(store, others, names, met.of), strict=True):
+        for entry, told in zip(
+            others, pieces.versions(store, others, names, searched.of), strict=True
+        ):
             found[entry.id] = _as_json(told)
         yield len(part), f"[{','.join([found[entry.id] for entry in part])}]"
 
 
 def _singles(
-    store: Store, part: Sequence[Entry], names: Mapping[int, Sequence[str]], met: Words
+    store: Store, part: Sequence[Entry], names: Mapping[int, Sequence[str]]
 ) -> dict[int, str]:
     """The JSON of those that have one version, are kept in one piece, and are what was stored."""
     uids = {entry.id: entry.uid for entry in part if entry.version == 1 and type(entry.uid) is str}
@@ -59,7 +63,7 @@ def _singles(
         if type(row) is not dict:
             continue
         number, time, tool, _, _ = each
-        shown, more = _shown(row, met)
+        shown, more = _shown(row)
         other = _as_json(list(names[number])) if number in names else "[]"
         found[number] = (
             f'{{"uid":{said(uids[number])},"names":{other},"time":{said(stamp(time))},"tool":{said(tool)},'
@@ -68,14 +72,13 @@ def _singles(
     return found
 
 
-def _shown(row: Mapping[str, Any], met: Words) -> tuple[str, str]:
+def _shown(row: Mapping[str, Any]) -> tuple[str, str]:
     """What is shown of a message, and the JSON of what else there is to say of it."""
     content = row.get("content")
     if (
         len(row) == _PLAIN and type(content) is str and "role" in row
     ):  # half of all: less than a third of the time
-        met.meet(content)
         return content, ""
     shown = words(row)
-    beside = met.only(row, shown)
+    beside = finding.only(row, shown)
     return shown, "" if beside is None else f',"found":[{_as_json(beside)}]'

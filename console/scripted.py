@@ -10,11 +10,17 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from .letters import alike
+
 __all__ = ["as_script"]
 
 _LETTERS: Final = r"\p{L}\p{N}_"
 #: What stands inside a class for each escape, and for a negated one outside of it.
-_CLASSES: Final = {"w": _LETTERS, "d": r"\p{Nd}"}
+_CLASSES: Final = {
+    "w": _LETTERS,
+    "d": r"\p{Nd}",
+    "s": r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
+}
 _EDGE: Final = rf"(?:(?<=[{_LETTERS}])(?![{_LETTERS}])|(?<![{_LETTERS}])(?=[{_LETTERS}]))"
 _PIECE: Final = re.compile(
     r"\\u[0-9a-f]{4}|\\.|\[\^?(?:\\.|[^\]\\])+\]|\(\?P<\w+>|\(\?-i:|\(\?<?[:=!]|\(|\)|#[^\n]*|\s|.",
@@ -65,15 +71,15 @@ def _piece(piece: str, *, any_case: bool) -> str:
 
 
 def _cases(letter: str) -> str:
-    both = {letter.lower(), letter.upper()}
-    return f"[{''.join(sorted(both))}]" if len(both) > 1 else letter
+    every = alike(letter)
+    return f"[{every}]" if len(every) > 1 else letter
 
 
 def _class(piece: str, *, any_case: bool) -> str:
     for name, inside in _CLASSES.items():
         piece = piece.replace(f"\\{name}", inside)
     if any_case:  # no class of ours that knows no case has a range of letters
-        single = {each.swapcase() for each in re.findall(r"(?<!\\)[a-zA-Z](?!\{)", piece)}
+        single = set("".join(map(alike, re.findall(r"(?<!\\)[a-zA-Z](?!\{)", piece))))
         if "\\p" not in piece and "\\x" not in piece:
             piece = f"{piece[:-1]}{''.join(sorted(single - set(piece)))}]"
     return piece

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 from browsing import browsing
 from lcm import LCMEngine
+from lcm.console import letters
 from lcm.console.cli import main
 from lcm.console.finding import rule
 from lcm.console.scripted import as_script
 from lcm.dag.ingest import Ledger
 from lcm.dag.settings import Settings
 from lcm.dag.tokens import count_messages
-from lcm.storage import fts_search, open_store
+from lcm.storage import open_store
 from lcm.storage.canon import decode, digest, encode
 from lcm.storage.migrations import TOKENS
 from lcm.storage.records import Draft
@@ -27,6 +28,7 @@ from lcm.storage.text import FIGURES, indexable, searchable
 from lcm.tools import manner, moments, when
 from lcm.tools.desk import Desk
 from lcm.tools.grep import grep
+from saved import differing, searched
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
@@ -127,14 +129,11 @@ def test_words_are_those_of_the_index(browser):
             "".join(dice.choices("aeiouybcstlnrgz", k=dice.randint(1, 7))) + dice.choice(ends)
         )
     asked = sorted(words)
-    letters = fts_search.letters(
-        sorted({each for word in asked for each in word if not each.isascii()})
-    )
     wanted = stemmed(asked)
     found = browser("about:blank", ready="true").page.evaluate(
         f"""([words, rule]) => {{ {source("words.js")}
             const tongue = tongueOf(rule); return words.map((word) => tongue.stemsOf(tongue.indexable(word))); }}""",
-        [asked, {**FIGURES, "letters": {"kept": "", "folded": list(letters.items())}}],
+        [asked, {**FIGURES, "letters": letters.as_runs(letters.of_index())}],
     )
     assert len(asked) > 15_000
     assert {w: f for w, f, t in zip(asked, found, wanted, strict=True) if f != t} == {}
@@ -186,7 +185,7 @@ def test_times_are_ours(browser):
     moments_ = [0.0, 951_782_400.5, 1_709_164_800.0, 1_798_761_599.9, 1_772_323_200.0]
     rule_ = rule()["calendar"]
     found = browser("about:blank", ready="true").page.evaluate(
-        f"""([rule, texts, moments]) => {{ {source("when.js")} const spansIn = clockOf(rule);
+        f"""([rule, texts, moments]) => {{ {source("words.js", "when.js")} const spansIn = clockOf(rule);
             return moments.map((now) => texts.map((text) =>
                 spansIn(text, now).map((span) => [span.text, span.first, span.last]))); }}""",
         [rule_, list(TIMES), moments_],
@@ -208,39 +207,6 @@ def questions():
     asked += [f"What did we say about {' and '.join(each.split()[7:10])}?" for each in said[3::13]]
     asked += [" ".join(each.split()[:40]) for each in said[::29]]
     return [each for each in asked if each.strip()]
-
-
-_SEARCH = """async ([question, mode]) => {
-    const at = (id) => document.getElementById(id);
-    [at('note').textContent, at('query').value, at('mode').value] = ['', question, mode];
-    at('search').requestSubmit();
-    while (!at('note').textContent) await new Promise((done) => setTimeout(done, 1));
-    return [...document.querySelectorAll('#list mark')].slice(0, 10).map((each) => each.textContent);
-}"""
-
-
-def searched(seen, question, mode="words"):
-    """The first ten that the page lists, by the beginnings of their uids."""
-    return seen.page.evaluate(_SEARCH, [question, mode])
-
-
-def differing(browser, path, session, asked, mode="auto"):
-    """Questions to which the page of a session gives other results, or in another order, than the agent's tool."""
-    out = path.with_name(f"{session}.html")
-    if not out.exists():
-        assert main(["--db", str(path), "view", "--session", session, "--out", str(out)]) == 0
-    seen = browser(out.as_uri())
-    found = {}
-    with closing(open_store(path, read_only=True)) as store:
-        for question in asked:
-            desk = Desk(store, store.session(session), Settings())
-            wanted = [each["uid"][:8] for each in grep(desk, question, mode)["results"]]
-            told = searched(seen, question, "words" if mode == "auto" else mode)
-            if told != wanted:
-                found[question] = (wanted, told)
-    assert seen.messages == []
-    seen.page.close()
-    return found
 
 
 def test_a_file_ranks_as_the_agent_does(browser, talk):

@@ -30,7 +30,11 @@ const talkOf = (chart, message, told, { own, back: most }) => {
   const versionOf = ({ place, role: by, tool }, version) => {
     const { versions, found } = message(place);
     const at = version ? version - 1 : versions.length - 1;
-    return searchable(versions[at], found && found[at], by, tool);
+    try {
+      return searchable(versions[at], found && found[at], by, tool);
+    } catch { // one that cannot be taken apart keeps nobody from finding others
+      return versions[at];
+    }
   };
   const isOwn = (tool) => names.has(tool);
   /* Of no other time than is asked for. */
@@ -72,7 +76,7 @@ const ESCAPE = new RegExp(`(?<!${LETTER}|\\\\)\\\\?([nrt])(?=[A-Z])`, 'gu');
 const spellings = (literal) => [...new Set([literal, literal.replace(ESCAPE, (_, letter) => ({ n: '\n', r: '\r', t: '\t' })[letter])])];
 
 /* `_scan` of tools/grep.py: every message that holds a text in any version, the newest first; calls of our own tools come last. */
-const scanned = (talk, own, text) => {
+const scanned = (talk, own, plain, text) => {
   const needle = plain(text);
   const found = [];
   for (const row of talk.numbers.map(talk.at).reverse()) {
@@ -90,7 +94,7 @@ const scanned = (talk, own, text) => {
 /* `_whole` of tools/fuzzy.py: a word by its stem, as one of these texts has it. */
 const wholeWord = (stem, texts) => {
   const begin = /...[ie]$/u.test(stem) ? stem.slice(0, -1) : stem;
-  const pattern = new RegExp(`(?<!${LETTER})${begin.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}${LETTER}*`, 'giu');
+  const pattern = new RegExp(`(?<!${LETTER})${inAnyCase(begin)}${LETTER}*`, 'giu');
   const met = texts.flatMap((text) => text.match(pattern) || []).map((word) => word.toLowerCase());
   return met.reduce((best, word) => (word.length < best.length || (word.length === best.length && word < best) ? word : best), met[0] || stem);
 };
@@ -101,7 +105,7 @@ const indexed = (chart, message, nodes, told, rule) => {
     const { levels = {}, hints = [] } = nodes.get(node.uid) || {};
     return { uid: node.uid, turn: node.turns[0], text: [node.topic, ...hints, Object.values(levels).at(-1) || ''].join('\n') };
   });
-  const tongue = tongueOf({ letters: told.letters, ...rule });
+  const tongue = tongueOf(rule), plain = plainOf(rule.caseless);
   const ask = asker(rule, tongue);
   const lookup = lookupIn(talk, summaries, tongue, ask, told, rule);
   const byManner = mannerOf(rule.manner);
@@ -147,7 +151,7 @@ const indexed = (chart, message, nodes, told, rule) => {
     if (hits.length) return { hits, needles, mode: 'auto', note: '' };
     const literal = stripped(query).replace(/^"+|"+$/g, '') || stripped(query);
     for (const part of spellings(literal)) {
-      const found = scanned(talk, rule.own, part);
+      const found = scanned(talk, rule.own, plain, part);
       if (found.length) return { hits: found, needles: [part], mode: 'exact', note: 'No word matched; found as a part of the text.' };
     }
     return nearly(terms);
@@ -155,7 +159,7 @@ const indexed = (chart, message, nodes, told, rule) => {
 
   return (query, mode, now = Date.now() / 1000) => {
     const { hits, needles, mode: how, note } = mode === 'exact'
-      ? { hits: scanned(talk, rule.own, query), needles: [query], mode, note: '' } : automatic(query, now);
+      ? { hits: scanned(talk, rule.own, plain, query), needles: [query], mode, note: '' } : automatic(query, now);
     const shown = how === 'exact' ? hits.slice(0, rule.shown) : folded(talk, hits, rule.shown);
     return {
       total: hits.length, mode: how,

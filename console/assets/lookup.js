@@ -107,6 +107,3 @@ const repaired = (words, known, rule) => {
   }
   return found;
 };
-
-/* Letters without regard to case, `_plain` of tools/patterns.py. */
-const plain = (text) => (NO_ASCII.test(text) ? text.normalize('NFC').toLowerCase().replace(/ß/g, 'ss').replace(/ς/g, 'σ') : text.toLowerCase());

@@ -2,10 +2,6 @@
 
 const byScore = (hits) => hits.toSorted((one, other) => other.score - one.score);
 const raised = (hits, isRaised, times) => hits.map((hit) => (isRaised(hit) ? { ...hit, score: hit.score * times } : hit));
-const BLANK = '[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+';
-const atEnd = new RegExp(`${BLANK}$`, 'u'), atStart = new RegExp(`^${BLANK}`, 'u'), between = new RegExp(BLANK, 'u');
-const stripped = (text) => text.replace(atStart, '').replace(atEnd, '');
-const blanksApart = (text) => stripped(text).split(between).filter(Boolean);
 const lettersIn = (text) => text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g) || []).length;
 
 const mannerOf = (rule) => {
@@ -66,7 +62,7 @@ const mannerOf = (rule) => {
 /* `verbatim`: with a name of the question in them, as it is written there, they count more. */
 const verbatim = (talk, hits, terms, rule) => {
   if (!terms.names.length || !hits.length) return hits;
-  const either = terms.names.map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|');
+  const either = terms.names.map(inAnyCase).join('|');
   const name = new RegExp(`(?<!${LETTER})(?:${either})(?!${LETTER})`, 'iu');
   const holding = new Set();
   let size = 0;

@@ -3,7 +3,7 @@
 const LETTER = '[\\p{L}\\p{N}_]';
 const MARK = '(?=[\\u0300-\\u1dff])[\\p{Mn}\\p{Mc}]';
 const SPELT = `(?:${LETTER}|${MARK})`;
-const PHRASE = /"([^"]{2,})"/g;
+const PHRASE = /"([^"]{2,})"/gu;
 const WORD = new RegExp(`${SPELT}(?:${LETTER}|${MARK}|[.\\-/:@+#])*${SPELT}|${LETTER}`, 'gu');
 const PIECE = new RegExp(`${SPELT}+`, 'gu');
 const NAME = new RegExp(`${LETTER}_${LETTER}|[a-z][A-Z]`, 'u');
@@ -32,7 +32,7 @@ const asker = ({ stop: words, unspaced, camel, most_terms: most, beginning: [lon
   };
 
   const termsOf = (question) => {
-    const phrases = [...question.matchAll(PHRASE)].map((found) => found[1].trim());
+    const phrases = [...question.matchAll(PHRASE)].map((found) => stripped(found[1]));
     const said = [], names = [];
     for (const found of question.replace(PHRASE, ' ').match(WORD) || []) {
       const pieces = found.match(PIECE) || [];
@@ -71,7 +71,7 @@ const asker = ({ stop: words, unspaced, camel, most_terms: most, beginning: [lon
 
   /* A term as the index is asked for it, `expression` of storage/fts_terms.py: its text and its stems; null if there is no word in it. */
   const expression = (term) => {
-    const text = beginning(indexable(term).trim());
+    const text = beginning(stripped(indexable(term)));
     return new RegExp(LETTER, 'u').test(text) ? { text, stems: stemsOf(text) } : null;
   };
 

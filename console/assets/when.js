@@ -70,7 +70,8 @@ const clockOf = (rule) => {
   /* The times that a text names, seen from `now`. */
   return (text, now) => [...text.matchAll(pattern)].map((found) => {
     const [kind] = Object.entries(found.groups).find(([, part]) => part !== undefined);
-    const [first, end] = finders[kind](found[0].toLowerCase().split(/\s+/).join(' ').trim(), now);
+    const said = blanksApart(found[0].toLowerCase()).join(' ');
+    const [first, end] = NO_ASCII.test(said) ? [NaN, NaN] : finders[kind](said, now);
     return { text: found[0], first, last: end - 0.001 };
   }).filter((span) => Number.isFinite(span.first) && Number.isFinite(span.last));
 };

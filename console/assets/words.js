@@ -1,5 +1,11 @@
 /* Words of a text as the search index has them (storage/text.py, and SQLite's `porter unicode61`). What becomes of a character
-   that is no ASCII, the index itself has said of all that occur (`rule.letters`): its tables are older than a browser's. */
+   that is no ASCII, the index itself has said (`rule.letters`): its tables are older than a browser's. */
+
+/* As Python takes blanks. */
+const BLANK = '[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+';
+const atEnd = new RegExp(`${BLANK}$`, 'u'), atStart = new RegExp(`^${BLANK}`, 'u'), between = new RegExp(BLANK, 'u');
+const stripped = (text) => text.replace(atStart, '').replace(atEnd, '');
+const blanksApart = (text) => stripped(text).split(between).filter(Boolean);
 
 /* SQLite's Porter. It works on bytes: of a letter that is no ASCII each byte is a consonant. */
 const isVowel = (letter, afterConsonant) => 'aeiou'.includes(letter) || (afterConsonant && letter === 'y');
@@ -107,19 +113,27 @@ const camelsOf = (text, [longest, most, humps]) => {
   return names;
 };
 
+/* What becomes of letters, from runs of them: console/letters.py. */
+const lettersOf = (runs) => new Map(runs.flatMap(([first, many, step, become]) => Array.from({ length: many }, (_, n) => {
+  const code = first + n * step;
+  return [String.fromCodePoint(code), typeof become === 'string' ? become : String.fromCodePoint(code + become)];
+})));
+
+/* Letters without regard to case, `_plain` of tools/patterns.py. */
+const plainOf = (runs) => {
+  const folded = lettersOf(runs);
+  const changing = new RegExp(`[${[...folded.keys()].join('')}]`, 'gu');
+  return (text) => (NO_ASCII.test(text) ? text.normalize('NFC').replace(changing, (letter) => folded.get(letter)) : text.toLowerCase());
+};
+
+/* A text for a pattern that knows no case, as Python's does: there i is one letter, with a dot or without. */
+const inAnyCase = (text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&').replace(/[Ii\u0130\u0131]/g, '[Ii\u0130\u0131]');
+
 /* How the index takes a text, and parts it into words. */
 const tongueOf = ({ letters, unspaced, camel }) => {
   const single = new RegExp(`[${unspaced}]`, 'gu');
-  const known = new Map([...[...letters.kept].map((each) => [each, each]), ...letters.folded]);
-  /* Of a character that is nowhere in the conversation: without its accent. */
-  const unknown = (letter) => {
-    const plain = [...letter.toLowerCase().normalize('NFD')][0];
-    return /[\p{L}\p{N}\p{Mc}\p{Mn}]/u.test(letter) ? plain : ' ';
-  };
-  const letterOf = (letter) => {
-    if (!known.has(letter)) known.set(letter, unknown(letter));
-    return known.get(letter);
-  };
+  const known = lettersOf(letters);
+  const letterOf = (letter) => (known.has(letter) ? known.get(letter) : letter);
   const indexable = (text) => {
     const spaced = NO_ASCII.test(text) ? text.replace(single, ' $& ') : text;
     const parts = new Set([...camelsOf(spaced, camel)].flatMap((name) => partsOf(name, camel[0])));
