@@ -68,6 +68,17 @@ def test_each_fault_is_found(fault):
     assert account(kept).faults()
 
 
+def test_a_copy_that_breaks_off_is_in_no_other_order():
+    """The newer host puts a tail behind a list that has it; shown without its end it is that tail all the same."""
+    tail = [*ROWS[1:], {"role": "assistant", "content": "a0002: It burns."}]
+    more = {"uid": f"{3:032x}", "turn": 2, "withdrawn": False, "versions": [tail[2]]}
+    kept = {**KEPT, "messages": [*KEPT["messages"], more]}
+    assert account(kept, [ROWS[0], *tail, *tail, *tail[:2]]).faults() == []
+    swapped = {**kept, "messages": [*kept["messages"][:2], *kept["messages"][:1:-1]]}
+    assert account(swapped, [ROWS[0], *tail, *tail[:2]]).faults()
+    assert account(kept, [ROWS[0], *tail, *tail[1::-1]]).faults()
+
+
 def test_what_is_active_and_in_no_list_is_found():
     """An undo that the store has missed."""
     assert account(rows=ROWS[:2]).faults() == ["u0002: active, but not in the last list"]
