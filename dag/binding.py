@@ -15,6 +15,7 @@ from typing import Any
 from ..storage.errors import StoreDamaged
 from ..storage.protocol import Store
 from ..storage.records import Draft, Entry, Node
+from .anew import Beginning
 from .bound import Bound, IngestReport, Memo
 from .editions import Editions
 from .identity import STUB, is_less, refilled
@@ -49,7 +50,7 @@ _SYSTEM, _FILLER = Bound("system"), Bound("filler")
 
 @dataclass(slots=True)
 class _Stretch:
-    """The rows from one summary row of ours to the next."""
+    """The rows from one summary row of ours to the next, or to where the host's list begins anew."""
 
     frame: Node | None
     probes: list[Probe]
@@ -117,6 +118,7 @@ class Run:
     def _stretches(self, start: int) -> list[_Stretch]:
         floor = self.ends[start - 1] if start and self.ends[start - 1] else None
         stretches = [_Stretch(None, [], floor, self.awaited)]
+        beginning = Beginning(self.rows)
         for index in range(start, len(self.rows)):
             row = self.rows[index]
             if is_system(row):
@@ -134,6 +136,8 @@ class Run:
             elif index and self.bound[index - 1].kind == "frame" and begins_with_filler(row):
                 row = without_filler(row)
                 self.bound[index] = _FILLER
+            elif beginning.stands_at(index):
+                stretches.append(_Stretch(None, [], None))
             if row is not None:
                 row, names = self._named(self._clean(row))
                 stretches[-1].probes.append(Probe(index, row, key_of(row), names))

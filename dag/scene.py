@@ -49,14 +49,14 @@ def scene_of(store: Store, binding: Binding, sizes: Sequence[int]) -> Scene:
     top = tuple(store.nodes(uids, brief=True, damaged=True))
     shown = [bound.frame == frame.uid if frame else True for bound in binding.bound]
     at = shown.index(True) if True in shown else 0
-    last = {each.messages: n for n, each in enumerate(binding.bound) if each.messages}
+    places = _places(binding.bound, at)
     new = tuple.__new__  # half the time of Live(), once a row
     asked = _asked_again(binding, at)
     live, tokens = [], []
     for n, (row, bound, size) in enumerate(zip(binding.rows, binding.bound, sizes, strict=True)):
         messages = bound.messages
         if messages:
-            if n < at or last[messages] != n:
+            if n < at or places[messages] != n:
                 continue
             if bound.frame or (isinstance(row, dict) and row.get("_compressed_summary")):
                 alone = _alone(store, bound)
@@ -68,6 +68,22 @@ def scene_of(store: Store, binding: Binding, sizes: Sequence[int]) -> Scene:
         live.append(new(Live, (row, bound)))
         tokens.append(size)
     return Scene(frame, top, tuple(live), tuple(tokens), max(binding.ends, default=0))
+
+
+def _places(bound: Sequence[Bound], at: int) -> dict[tuple[int, ...], int]:
+    """Where from *at* on each message counts: where it stands last.
+
+    Unless the list begins anew and breaks off: then what it breaks off in front of would stand first.
+    """
+    shown = [(each.messages, n) for n, each in enumerate(bound) if each.messages and n >= at]
+    last = dict(shown)
+    if len(last) == len(shown):
+        return last
+    first = dict(reversed(shown))
+    order = [messages for messages, _ in shown]
+    anew = any(order[n : n + 2] == order[:2] for n in range(1, len(order) - 1))
+    in_order = sorted(first, key=first.__getitem__) == sorted(last, key=last.__getitem__)
+    return first if anew and not in_order else last
 
 
 def beginning(store: Store, line: int, scene: Scene, count: int) -> Scene:

@@ -616,6 +616,72 @@ def test_a_list_restored_twice_is_not_doubled(ledger):
     assert 0 == again(ledger).ingest(copy.deepcopy([*out, *out])).new
 
 
+def at_times(rows, start=1_700_000_000.0):
+    """Rows as an older host reads them from its database: each with the time at which it was said."""
+    return [{**row, "timestamp": start + 2.5 * n} for n, row in enumerate(rows)]
+
+
+@pytest.mark.parametrize("kept", [2, 3, 7, 8])
+@pytest.mark.parametrize("knows", [again, lambda ledger: ledger], ids=["anew", "goes on"])
+def test_a_list_without_a_summary_that_was_restored_twice_is_not_doubled(ledger, kept, knows):
+    """By the times: the older host writes what it has just read once more, each row with its own.
+
+    Also where it is cut off (an undo, `/compress here`), and when it stands four times.
+    """
+    rows = talk(4)
+    ledger.ingest(rows)
+    restored = at_times(rows)
+    more = [*restored, *restored[:kept], user("and now?"), said("now this")]
+    assert 2 == knows(ledger).ingest(copy.deepcopy(more)).new
+    assert [*rows, *more[-2:]] == stored(ledger)
+    assert 0 == again(ledger).ingest(more).new
+    assert 0 == again(ledger).ingest([*restored * 4, *more[-2:]]).new
+    further = [*more, user("and then?"), said("then that")]
+    assert 2 == again(ledger).ingest(further).new
+    assert 0 == ledger.ingest(further).withdrawn
+
+
+def test_what_is_new_in_a_list_that_was_restored_twice_is_stored_once(ledger):
+    """No door was shown it before."""
+    rows = at_times(talk(3))
+    assert 6 == ledger.ingest([*rows, *rows]).new
+    assert rows == stored(ledger)
+
+
+@pytest.mark.parametrize(
+    ("rows", "new"),
+    [
+        ([*talk(2), *talk(2)], 8),
+        (at_times([*talk(2), *talk(2)]), 8),
+        ([*at_times(talk(1)), *at_times(talk(1), start=1_700_000_002.5)], 4),
+        ([{**row, "timestamp": 1_700_000_000.0} for row in [*talk(2), *talk(2)]], 8),
+        ([*at_times(talk(1)), at_times(talk(1))[0], said("not again")], 4),
+    ],
+    ids=[
+        "no times",
+        "later",
+        "the time of the answer",
+        "one time for all",
+        "a chat's time in seconds",
+    ],
+)
+def test_the_same_said_again_is_said_again(ledger, rows, new):
+    """Only the same words at the same times, one behind the other, are the same messages."""
+    assert new == ledger.ingest(rows).new
+
+
+def test_a_list_that_begins_anew_and_breaks_off_is_compacted_in_its_order(ledger):
+    """Nothing leaves the list but under the summary: what the second copy lacks is there, in its place."""
+    rows = at_times(talk(20))
+    ledger.ingest(rows)
+    outcome = passed(ledger, [*rows, *rows[:4], *talk(2, first=50)])
+    under = [message for message, _ in ledger.store.stands_for(outcome.frame.uid)]
+    line = [entry.id for entry in ledger.store.entries(ledger.session.line)]
+    assert line[: len(under)] == under
+    assert len(line) == len(under) + len(outcome.rows[2:])
+    assert 0 == again(ledger).ingest(list(outcome.rows)).new
+
+
 def test_a_pass_thrown_away_costs_nothing(ledger):
     """The old list comes back; then the same pass finds its nodes."""
     rows = talk(30)

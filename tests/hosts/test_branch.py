@@ -14,6 +14,7 @@ SCENES = [
         for in_place in (True, False)
     ),
     Scene("branches_of_branches", "scenes_branch"),
+    Scene("branch_at_once", "scenes_branch", in_place=False),
 ]
 
 
@@ -61,3 +62,9 @@ def test_every_compaction_made_the_list_shorter(walked, scene):
     """Also of a list that the older host restored twice."""
     passes = walked.of(scene).passes
     assert all(after < before for before, after in passes), passes
+
+
+def test_the_older_host_restores_a_list_twice(walked):
+    """The times of its rows tell that they are the same; without them this scene would prove nothing."""
+    told = walked.of(Scene("branch_at_once", "scenes_branch", in_place=False)).told
+    assert told["restored"] == told["said"] * (1 if walked.host.is_new else 2)

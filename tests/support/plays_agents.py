@@ -51,6 +51,26 @@ class Agents(Passes):
         assert (0, 0, 0) == (report.new, report.revised, report.withdrawn)
         self.look(door=door)
 
+    @precondition(lambda self: not self.uids)
+    @rule(kept=st.integers(2, 60))
+    def restore_twice(self, kept):
+        """The older host has written once more what it had just read; an undo may have cut the copy off."""
+        self.host.add("user", self.host.text("plain"))
+        self.host.answer("plain")
+        self.host.flush()
+        self.look()
+        self.settle()
+        rows = self.host.restored(flags=True)
+        begins = {row.data["role"] for row in rows[:kept]}
+        if any(row.ours for row in rows) or begins <= {
+            "user"
+        }:  # behind a summary row its words tell
+            return
+        self.engine = self.start(self.name)
+        report = self.engine.ingest(self.given([*rows, *rows[:kept]]))
+        assert (0, 0, 0) == (report.new, report.revised, report.withdrawn)
+        self.look()
+
     @rule(how=st.sampled_from(["clone", "copy", "deepcopy"]), door=doors)
     def clone(self, how, door):
         ways = {"clone": LCMEngine.clone_for_agent, "copy": copy.copy, "deepcopy": copy.deepcopy}

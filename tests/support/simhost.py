@@ -168,9 +168,9 @@ class Host:
 
     def restored(self, *, flags: bool) -> list[Row]:
         """The list as it comes back from the host's database."""
-        return [self._restored(row, flags=flags) for row in self.rows]
+        return [self._restored(row, n, flags=flags) for n, row in enumerate(self.rows)]
 
-    def _restored(self, row: Row, *, flags: bool) -> Row:
+    def _restored(self, row: Row, place: int, *, flags: bool) -> Row:
         kept = ("role", "content", "tool_calls", "tool_call_id")
         if self.uids:
             kept += ("message_uid", "_absorbed_message_uids", "_tool_call_uids", "_tool_call_uid")
@@ -179,7 +179,7 @@ class Host:
         back.data = {key: value for key, value in back.data.items() if key in kept}
         content = back.data.get("content")
         back.data["content"] = (content if isinstance(content, str) else flat(content)).strip()
-        back.data["timestamp"] = 1_700_000_000.0 + len(self.rows)
+        back.data["timestamp"] = 1_700_000_000.0 + place
         return back
 
 

@@ -54,6 +54,27 @@ def branch_of_a_compacted_one(*, in_place: bool) -> dict:
     }
 
 
+def branch_at_once(*, in_place: bool) -> dict:
+    """Right behind `/resume`, before anything is said; the older host then restores the list twice."""
+    person = Person(in_place=in_place)
+    person.say(*texts(3), text(look()))
+    parent = person.session
+    said = len(person.rows)
+    person.branch()
+    person.say(text())
+    person.resume(parent)
+    person.branch()
+    person.say(text())
+    branch = person.session
+    person.resume(parent)
+    restored = len(person.rows)
+    person.say(text())
+    person.compress()
+    person.say(text())
+    person.leave()
+    return {"sessions": [parent, branch, person.session], "said": said, "restored": restored}
+
+
 def branches_of_branches(*, in_place: bool) -> dict:
     """A branch of a branch, a new session between, and a restart in the oldest."""
     person = Person(in_place=in_place)
