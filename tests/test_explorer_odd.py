@@ -18,8 +18,10 @@ from lcm.console.wording import words
 from lcm.dag.ingest import Ledger
 from lcm.storage import open_store
 from lcm.storage.canon import decode
+from lcm.storage.proof import ALTERED
 from lcm.storage.text import searchable
 from saved import differing, saved, searched
+from talks import serving
 
 #: Letters that are others in small, without an accent, in another form of Unicode, or to an older table.
 _WORDS = (
@@ -214,3 +216,21 @@ def test_the_panel_shows_each_word_for_word(browser, tmp_path):
     assert found == wanted
     assert len(wanted) > 30
     assert seen.messages == []
+
+
+def test_a_list_of_hits_says_which_is_damaged(browser, tmp_path):
+    """The live page finds a message by its words in the index; beside what it reads now stands that it was another."""
+    rows = [
+        {"role": role, "content": f"the harbour of the {role}"} for role in ("user", "assistant")
+    ]
+    path = kept(tmp_path / "lcm.db", rows)
+    with closing(sqlite3.connect(path)) as sql, sql:
+        changed = json.dumps({"content": "the harbor of the enemy", "role": "user"}).encode()
+        sql.execute("UPDATE messages SET body = ? WHERE id = 1", [changed])
+    with serving() as serve:
+        seen = browser(serve(path).url)
+        assert len(searched(seen, "harbour", "auto")) == 2
+        listed = seen.page.locator("#list li").all_inner_texts()
+        assert [ALTERED in each for each in listed] == ["enemy" in each for each in listed]
+        assert sum(ALTERED in each for each in listed) == 1
+        assert seen.messages == []

@@ -191,10 +191,10 @@ class Page {
     this.graph.draw();
   }
 
-  /* Who said what was found, and when. */
-  who({ uid, role, turn }) {
+  /* Who said what was found, and when; and whether it is not what was said. */
+  who({ uid, role, turn, damaged }) {
     const { turns } = this.things.get(uid);
-    return turns ? `summary, ${turnsOf(turns)}` : `${role}, turn ${turn}`;
+    return turns ? `summary, ${turnsOf(turns)}` : `${role}, turn ${turn}${damaged ? `, ${damaged}` : ''}`;
   }
 
   hit(number) { this.at = number; this.choose(this.things.get(this.found[number].uid)); }
