@@ -48,7 +48,12 @@ def _may_change(letter: str) -> bool:
 
 @cache
 def caseless() -> Mapping[str, str]:
-    """What ``str.casefold`` makes of each letter that it changes."""
+    """What ``str.casefold`` makes of each letter that it changes although it is a small one."""
+    return {each: folded for each, folded in _folded().items() if each.lower() == each}
+
+
+@cache
+def _folded() -> Mapping[str, str]:
     every = map(chr, range(_END))
     return {letter: folded for letter in every if (folded := letter.casefold()) != letter}
 
@@ -59,7 +64,7 @@ def alike(letter: str) -> str:
     if letter in _DOTTED:
         return _DOTTED
     folded = letter.casefold()
-    same = {letter, folded, *(each for each, other in caseless().items() if other == folded)}
+    same = {letter, folded, *(each for each, other in _folded().items() if other == folded)}
     return "".join(sorted(each for each in same if len(each) == 1))
 
 

@@ -123,7 +123,10 @@ const lettersOf = (runs) => new Map(runs.flatMap(([first, many, step, become]) =
 const plainOf = (runs) => {
   const folded = lettersOf(runs);
   const changing = new RegExp(`[${[...folded.keys()].join('')}]`, 'gu');
-  return (text) => (NO_ASCII.test(text) ? text.normalize('NFC').replace(changing, (letter) => folded.get(letter)) : text.toLowerCase());
+  return (text) => {
+    const small = NO_ASCII.test(text) ? text.normalize('NFC').toLowerCase() : text.toLowerCase();
+    return NO_ASCII.test(small) ? small.replace(changing, (letter) => folded.get(letter)) : small;
+  };
 };
 
 /* A text for a pattern that knows no case, as Python's does: there i is one letter, with a dot or without. */
