@@ -9,7 +9,7 @@ together are looked at closely, common words included. ``storage.ranking`` says 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Any
@@ -241,13 +241,18 @@ def letters(characters: Sequence[str]) -> dict[str, str]:
     sql = sqlite3.connect(":memory:")
     sql.execute(f"CREATE VIRTUAL TABLE asked USING fts5(text, {TOKENS}, content='')")
     sql.execute("CREATE VIRTUAL TABLE spelt USING fts5vocab(asked, instance)")
-    words = enumerate(f"x{each}q" for each in characters)  # no stem takes a q away
-    sql.executemany("INSERT INTO asked (rowid, text) VALUES (?, ?)", words)
-    found: dict[int, list[str]] = {}
-    for at, term in sql.execute("SELECT doc, term FROM spelt ORDER BY doc, offset"):
-        found.setdefault(at, []).append(term)
+    words = " ".join(f"x{each}q" for each in characters)  # no stem takes a q away
+    sql.execute("INSERT INTO asked (rowid, text) VALUES (1, ?)", [words])
+    terms = (term for (term,) in sql.execute("SELECT term FROM spelt ORDER BY offset"))
+    found = {each: _made(terms) for each in characters}
     sql.close()
-    return {
-        each: " " if len(found[at]) > 1 else found[at][0][1:-1]
-        for at, each in enumerate(characters)
-    }
+    return found
+
+
+def _made(terms: Iterator[str]) -> str:
+    """The next word, without what was put around it; of one that was parted both parts are taken."""
+    term = next(terms)
+    if term != "x":
+        return term[1:-1]
+    next(terms)
+    return " "
