@@ -39,6 +39,7 @@ def told(make, database):
     with contextlib.closing(store):
         forget_session(store, store.session("other"), time.time())
         forget_text(store, "answer 3 ", time.time())
+        assert store.eraser().scrub()
     return database
 
 
