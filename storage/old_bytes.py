@@ -24,12 +24,12 @@ def mark(sql: sqlite3.Connection) -> None:
     )
 
 
-def marked(sql: sqlite3.Connection) -> str | None:
-    """The mark, if there is one."""
-    row = sql.execute(f"SELECT value FROM memory WHERE {_MARK}").fetchone()
-    return str(row[0]) if row else None
+def marked(sql: sqlite3.Connection) -> bytes | None:
+    """The mark, if there is one, whatever was made of it."""
+    row = sql.execute(f"SELECT CAST(value AS BLOB) FROM memory WHERE {_MARK}").fetchone()
+    return row[0] if row else None
 
 
-def unmark(sql: sqlite3.Connection, found: str) -> None:
+def unmark(sql: sqlite3.Connection, found: bytes) -> None:
     """Take this mark away; one that somebody has set since stays."""
-    sql.execute(f"DELETE FROM memory WHERE {_MARK} AND value = ?", [found])
+    sql.execute(f"DELETE FROM memory WHERE {_MARK} AND CAST(value AS BLOB) = ?", [found])

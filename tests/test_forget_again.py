@@ -136,6 +136,18 @@ def test_what_another_process_forgets_meanwhile_is_not_called_wiped(folder, monk
     other.close()
 
 
+@pytest.mark.parametrize("value", ["1", "''", "x'ff'", "CAST(x'ff41' AS TEXT)", "1.5"])
+def test_a_mark_that_is_damaged_goes_as_any(folder, call, value):
+    """It says that something may be left, until the file is written anew, and no longer."""
+    store = open_store(folder / "lcm.db")
+    forget_text(store, NEEDLE, 1.0)
+    store.close()
+    with contextlib.closing(sqlite3.connect(folder / "lcm.db")) as sql, sql:
+        sql.execute(f"UPDATE memory SET value = {value} WHERE name = 'old_bytes'")  # noqa: S608 - of ours
+    assert not is_scrubbed(folder)
+    assert call("forget", "--finish")[0] == 0 and is_scrubbed(folder)
+
+
 def test_where_nothing_went_nothing_is_left(folder, call):
     """A string that stands nowhere, and one that is only looked for, leave no mark."""
     store = open_store(folder / "lcm.db")
