@@ -73,7 +73,8 @@ def test_a_copy_that_breaks_off_is_in_no_other_order():
     tail = [*ROWS[1:], {"role": "assistant", "content": "a0002: It burns."}]
     more = {"uid": f"{3:032x}", "turn": 2, "withdrawn": False, "versions": [tail[2]]}
     kept = {**KEPT, "messages": [*KEPT["messages"], more]}
-    assert account(kept, [ROWS[0], *tail, *tail, *tail[:2]]).faults() == []
+    for shown in (tail * 2, tail + tail[:2], tail * 3 + tail[:2]):
+        assert account(kept, [ROWS[0], *shown]).faults() == []
     swapped = {**kept, "messages": [*kept["messages"][:2], *kept["messages"][:1:-1]]}
     assert account(swapped, [ROWS[0], *tail, *tail[:2]]).faults()
     assert account(kept, [ROWS[0], *tail, *tail[1::-1]]).faults()

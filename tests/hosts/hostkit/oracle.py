@@ -107,18 +107,25 @@ def _rises(places: list[int]) -> bool:
     return places == sorted(places)
 
 
-def _unbroken(marks: list[str]) -> list[str]:
-    """*marks* without a copy at their end that breaks off; they are whole in front of it.
+def _once(marks: list[str]) -> list[str]:
+    """*marks* without what stands again right behind itself, also where they end within such a copy.
 
     Of a conversation that is rotated, the newer host compacts with `/compress here` the list of its database
     where that is longer than the head that it was to compact, and puts the tail behind it, which is in it
     already (``_adopt_grown_durable_parent``). The next `/compress here` shows the last copy without its end.
     """
-    for at in range(2, len(marks) - 1):
-        copy = marks[at:]
-        if any(marks[n : n + len(copy)] == copy for n in range(at - len(copy))):
-            return marks[:at]
-    return marks
+    told: list[str] = []
+    at = 0
+    while at < len(marks):
+        rest = marks[at:]
+        runs = (told[n:] for n, mark in enumerate(told) if mark == rest[0])
+        copy = next((run for run in runs if run[: len(rest)] == rest[: len(run)]), [])
+        if copy and len(rest) > 1:
+            at += len(copy)
+        else:
+            told.append(rest[0])
+            at += 1
+    return told
 
 
 class Account:
@@ -200,7 +207,7 @@ class Account:
             marks = [m for n in each["list"] for m in marks_of(self.rows[n]) if m in places]
             if not any(
                 _rises([places[mark] for mark in _last(read) if mark not in twice])
-                for read in (marks, _unbroken(marks))
+                for read in (marks, _once(marks))
             ):
                 faults.append(
                     f"{each['door']} saw another order than that of the store: {_last(marks)}"
