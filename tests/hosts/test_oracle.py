@@ -80,6 +80,16 @@ def test_a_copy_that_breaks_off_is_in_no_other_order():
     assert account(kept, [ROWS[0], *tail, *tail[1::-1]]).faults()
 
 
+def test_an_old_copy_behind_an_old_summary_row_is_in_no_other_order():
+    """The newer host puts it behind a branch that it compacts in place; in another order it is a fault."""
+    more = {"role": "assistant", "content": "a0002: It burns."}
+    stored = {"uid": f"{3:032x}", "turn": 2, "withdrawn": False, "versions": [more]}
+    kept = {**KEPT, "messages": [*KEPT["messages"], stored]}
+    assert account(kept, [SUMMARY, *ROWS[1:], SUMMARY, *ROWS[:2], more]).faults() == []
+    assert account(kept, [SUMMARY, *ROWS[1:], SUMMARY, *ROWS[1::-1], more]).faults()
+    assert account(kept, [SUMMARY, *ROWS[1:], *ROWS[:2], more]).faults()
+
+
 def test_what_is_active_and_in_no_list_is_found():
     """An undo that the store has missed."""
     assert account(rows=ROWS[:2]).faults() == ["u0002: active, but not in the last list"]

@@ -128,6 +128,28 @@ def _once(marks: list[str]) -> list[str]:
     return told
 
 
+def _without_old_copy(rows: Sequence[Row], places: Mapping[str, int]) -> list[str]:
+    """The marks of *rows* without what stands, in its order, behind a second summary row and was shown before.
+
+    The newer host compacts a branch in place and puts behind the result what the branch was copied from,
+    summary row and all: its rows still carry the numbers of the parent's, so ``archive_and_compact`` takes
+    the branch's own for what came meanwhile.
+    """
+    known = [([m for m in marks_of(row) if m in places], frame_of(row)) for row in rows]
+    frames = [n for n, (_, frame) in enumerate(known) if frame]
+    if len(frames) < 2:
+        return [mark for marks, _ in known for mark in marks]
+    before, behind = (
+        [mark for marks, _ in part for mark in marks]
+        for part in (known[: frames[1]], known[frames[1] :])
+    )
+    reached = max((places[mark] for mark in before), default=-1)
+    old = 0
+    while old < len(behind) and places[behind[old]] <= reached:
+        old += 1
+    return [*before, *(behind[old:] if _rises([places[m] for m in behind[:old]]) else behind)]
+
+
 class Account:
     """What was seen of one conversation, and what is stored of its last session."""
 
@@ -204,10 +226,11 @@ class Account:
         places = self._places()
         faults = []
         for each in self.lists:
-            marks = [m for n in each["list"] for m in marks_of(self.rows[n]) if m in places]
+            rows = [self.rows[n] for n in each["list"]]
+            marks = [m for row in rows for m in marks_of(row) if m in places]
             if not any(
                 _rises([places[mark] for mark in _last(read) if mark not in twice])
-                for read in (marks, _once(marks))
+                for read in (marks, _once(marks), _without_old_copy(rows, places))
             ):
                 faults.append(
                     f"{each['door']} saw another order than that of the store: {_last(marks)}"
