@@ -250,6 +250,7 @@ def _inside(path: Path, looking: Callable[[str], None]) -> Iterator[Check]:
     if seen.owner != "ours":
         return
     yield _integrity(seen)
+    yield _messages(seen)
     yield _index(seen)
     yield _journal(seen, _size(path.with_name(f"{path.name}-wal")), sqlite_version())
     yield _summaries(seen)
@@ -296,6 +297,18 @@ def _integrity(seen: Examination) -> Check:
     verify = "`hermes lcm verify` says which messages are hit."
     said = f"The file is damaged: {'; '.join(faults[:3])}."
     return _damaged("integrity", Path(seen.path), said, verify)
+
+
+def _messages(seen: Examination) -> Check:
+    if not seen.altered:
+        return good("messages", f"{many(seen.looked, 'message')} looked at, as stored")
+    are = "is" if seen.altered == 1 else "are"
+    said = (
+        f"{seen.altered:,} of {many(seen.looked, 'message')} looked at {are} not what was stored."
+    )
+    return wrong(
+        "messages", said, "`hermes lcm verify` names all such. A backup of before has them."
+    )
 
 
 def _index(seen: Examination) -> Check:

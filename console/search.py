@@ -52,7 +52,8 @@ def view(data: Mapping[str, Any], options: Mapping[str, Any]) -> RenderableType:
     from rich.text import Text
 
     shown: list[RenderableType] = []
-    for number, result in enumerate(data["results"], 1):
+    first = int(str(options.get("cursor") or "0").partition(":")[0]) + 1
+    for number, result in enumerate(data["results"], first):
         shown.append(Text(f"{number}. ", style="bold").append(_head(result)))
         shown.append(Padding(Text(flat(result["snippet"])), (0, 0, 0, 3)))
     if data["results"]:
@@ -60,6 +61,8 @@ def view(data: Mapping[str, Any], options: Mapping[str, Any]) -> RenderableType:
         shown.append(Text(f"{_counted(data, options)}; {opens}", style="dim"))
         if how := data["note"].partition(_OPENS)[0].strip():
             shown.append(Text(flat(in_a_terminal(how)), style="dim"))
+    elif options.get("cursor"):
+        shown.append(Text(f"nothing more: {data['total']:,} in all, mode {data['mode']}"))
     else:
         shown.append(Text(flat(in_a_terminal(data["note"]))))
     return Group(*shown)
@@ -149,7 +152,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=number_to(_MOST_RESULTS),
         default=10,
         metavar="N",
-        help="results (default: 10)",
+        help=f"results (default: 10, at most {_MOST_RESULTS})",
     )
     parser.add_argument(
         "--cursor",

@@ -127,7 +127,7 @@ class _Show:
                 "turn": turns.get(message.id),
                 "text": message_text(row)[:_PREVIEW],
             }
-            for message, row in self.store.parsed(pairs)
+            for message, row in self.store.parsed(pairs, damaged=True)
         ]
 
     def _turns(self, node: Node, own: Sequence[int]) -> dict[int, int]:

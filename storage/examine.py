@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from . import fts, graph_tables, old_bytes
-from .errors import StoreError
+from . import bodies, fts, graph_tables, old_bytes
+from .canon import digest
+from .errors import BROKEN, StoreError
 from .migrations import APPLICATION_ID, NAMES, TABLES, applied, tables
 from .pages import page_faults
 from .reading import read_only
@@ -50,6 +51,10 @@ class Examination:
     older_index: bool = False
     """Whether an earlier version made it, and it parts texts into other words."""
     messages: int = 0
+    looked: int = 0
+    """Messages that were looked at: some from everywhere, for all of them take a verification."""
+    altered: int = 0
+    """Those of them that are not what was stored, or cannot be read."""
     degraded: int = 0
     """Summaries that no model wrote, and none has written again."""
     damaged: int = 0
@@ -100,11 +105,34 @@ def examine(path: Path, looking: Callable[[str], None] = lambda _what: None) -> 
             seen.scrubbed = old_bytes.marked(sql) is None
             ahead = sql.execute("SELECT value FROM memory WHERE name = 'ahead'")
             seen.ahead = [str(value) for (value,) in ahead]
-        looking("the search index")
-        seen.index += fts.symptoms(sql, str(path))
+        looking("some of the messages")
         with _part(seen):
-            seen.older_index = fts.is_older(sql)
+            seen.looked, seen.altered = _some_messages(sql, str(path))
+        looking("the search index")
+        _index(sql, seen)
     return seen
+
+
+def _index(sql: sqlite3.Connection, seen: Examination) -> None:
+    seen.index += fts.symptoms(sql, seen.path)
+    with _part(seen):
+        seen.older_index = fts.is_older(sql)
+
+
+def _some_messages(sql: sqlite3.Connection, path: str) -> tuple[int, int]:
+    """How many were looked at, and how many of them are neither what was stored nor what was left on request."""
+    numbers = fts.spread(sql, "messages", "")
+    stones = sql.execute("SELECT digest FROM forgotten WHERE kind = 'message'")
+    left = {mark for (mark,) in stones}
+    altered = 0
+    for number in numbers:
+        try:
+            (message,) = bodies.read(sql, [(number, 0)], path)
+            mark = digest(message.body)
+            altered += mark != message.digest and mark not in left
+        except BROKEN:
+            altered += 1
+    return len(numbers), altered
 
 
 @contextlib.contextmanager

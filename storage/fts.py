@@ -40,6 +40,7 @@ __all__ = [
     "node_text",
     "rebuild",
     "replace_message",
+    "spread",
     "symptoms",
     "working",
 ]
@@ -258,7 +259,7 @@ def _finds(sql: sqlite3.Connection, index: str, number: int, phrase: str) -> boo
 
 
 def _some_messages(sql: sqlite3.Connection, path: str) -> Iterator[tuple[int, str]]:
-    for number in _spread(sql, "messages", ""):
+    for number in spread(sql, "messages", ""):
         with contextlib.suppress(StoreError):  # a damaged message is verify's business
             ((_, row),) = bodies.parsed(sql, [(number, 0)], path)
             yield number, searchable(row)
@@ -267,13 +268,13 @@ def _some_messages(sql: sqlite3.Connection, path: str) -> Iterator[tuple[int, st
 def _some_nodes(sql: sqlite3.Connection) -> Iterator[tuple[int, str]]:
     from . import graph_tables
 
-    for number in _spread(sql, "nodes", f"AND kind NOT IN {UNINDEXED}"):
+    for number in spread(sql, "nodes", f"AND kind NOT IN {UNINDEXED}"):
         (uid,) = sql.execute("SELECT uid FROM nodes WHERE id = ?", [number]).fetchone()
         with contextlib.suppress(StoreError):
             yield from ((number, node_text(n)) for n in graph_tables.by_uid(sql, [unpack_uid(uid)]))
 
 
-def _spread(sql: sqlite3.Connection, table: str, which: str) -> list[int]:
+def spread(sql: sqlite3.Connection, table: str, which: str) -> list[int]:
     """Numbers of rows from the whole of a table, the newest among them."""
     (last,) = sql.execute(f"SELECT ifnull(max(id), 0) FROM {table}").fetchone()
     wanted = range(last, 0, -max(last // _SAMPLES, 1))

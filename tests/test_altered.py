@@ -169,3 +169,28 @@ def test_one_that_cannot_be_read_hides_no_other(path, desk, capsys):
     assert out.count(ALTERED) == 3
     assert "Xe have two weeks" in out
     assert "It says two weeks." in out
+
+
+def test_the_doctor_tells_of_it(path, desk, capsys):
+    """It looks at some messages from everywhere, and of a forgotten one it says nothing."""
+    forget_text(desk.store, "because", 1.0)
+    assert main(["--db", str(path), "--json", "doctor"]) == 1
+    checks = {each["name"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
+    assert checks["messages"]["state"] == "wrong"
+    assert checks["messages"]["said"] == "2 of 86 messages looked at are not what was stored."
+
+
+def test_bodies_that_are_texts_hide_nothing(path, desk, capsys):
+    """As who edits them by SQL leaves them behind: each is found by its name, and said to be damaged."""
+    with closing(sqlite3.connect(path)) as sql:
+        sql.execute("UPDATE messages SET body = replace(body, 'two', 'six') WHERE id < 3")
+        sql.commit()
+    for uid in uids(desk)[:2]:
+        assert main(["--db", str(path), "show", uid]) == 1
+        assert ALTERED in capsys.readouterr().out
+        answer = told(call(desk, "lcm_expand", {"uid": uid}))
+        assert answer["messages"][0]["damaged"] == ALTERED
+        assert told(call(desk, "lcm_describe", {"uid": uid}))["uid"] == uid
+    assert main(["--db", str(path), "tree", "--messages"]) == 0
+    tree = " ".join(capsys.readouterr().out.split())
+    assert "because because" in tree

@@ -199,6 +199,9 @@ def test_search_goes_on_where_it_stopped(call):
         more = ["--cursor", said.partition("`--cursor ")[2].partition("`")[0]]
     assert len(seen) > 20 and len(set(seen)) == len(seen)
     assert f"the last 10 of {len(seen)}, mode exact" in said
+    assert f" {len(seen)}. " in said  # numbered on
+    code, said = call("search", "harbour", "--cursor", f"9000{more[1][more[1].index(':') :]}")
+    assert code == 0 and said.strip().startswith(f"nothing more: {len(seen)} in all")
 
 
 def test_what_a_misspelt_word_was_read_as_is_on_the_screen(call):

@@ -101,7 +101,7 @@ def test_a_healthy_home_has_nothing_wrong(home, ask, capsys):
     assert data["verdict"] == "doctor: nothing is wrong"
     assert set(by_name(data, "ok")) == {
         "engine", "enabled", "compression", "plugin", "load", "dependencies", "log", "settings",
-        "database", "integrity", "index", "sqlite", "summaries", "permissions", "space", "lock",
+        "database", "integrity", "messages", "index", "sqlite", "summaries", "permissions", "space", "lock",
     }  # fmt: skip
     assert main(["doctor", "--home", str(home)]) == 0
     assert "SQLite" in capsys.readouterr().out

@@ -32,6 +32,7 @@ class Found:
     """What a uid names: a message in one version, or a node."""
 
     message: Message | None = None
+    """Not its words: they may be damaged."""
     node: Node | None = None
 
 
@@ -112,14 +113,14 @@ class Desk:
         if kind == "node":
             return Found(node=self.store.nodes([uid])[0])
         number = self.store.known([uid])[uid]
-        (message,) = self.store.read([(number, 0)])
+        ((message, _),) = self.store.parsed([(number, 0)], damaged=True)
         if version and version != message.version:
             if version > message.versions:
                 raise ToolError(
                     f"{uid} has {many(message.versions, 'version')}.",
                     f"Ask for {uid}@{message.versions} or less.",
                 )
-            (message,) = self.store.read([(number, version)])
+            ((message, _),) = self.store.parsed([(number, version)], damaged=True)
         return Found(message=message)
 
     def places(self, numbers: list[int]) -> dict[int, Entry]:
