@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["NAME", "check_config"]
 
 NAME: Final = "lcm"
+#: Keys of a section, with what must stand there.
+_Wanted = Mapping[str, str | Sequence[str]]
 _KINDS: Final = ((str, "a text"), (list | tuple, "a list"), (bool, "true or false"))
 #: What hosts read as a yes.
 _YES: Final = ("true", "1", "yes")
@@ -72,11 +74,12 @@ def _selected(host: Hosting) -> Check:
         said = f"context.engine is {shown}."
     else:
         said = f"`context` is {_kind(section)}, and Hermes wants keys with values under it."
+    wanted = {"engine": NAME}
     return wrong(
         "engine",
         said,
-        f"Start Hermes anew afterwards. {_how(host)}",
-        lines=_lines(host, "context", {"engine": NAME}),
+        f"Start Hermes anew afterwards. {_how(host, 'context', wanted)}",
+        lines=_lines(host, "context", wanted),
     )
 
 
@@ -100,9 +103,8 @@ def _enabled(host: Hosting) -> Check:
     if disabled is not None and (odd[1] or NAME in off):
         wanted["disabled"] = [each for each in off if each != NAME]
     tell = note if listed and not barred else wrong
-    return tell(
-        "enabled", f"{'. '.join(faults)}.", _how(host), lines=_lines(host, "plugins", wanted)
-    )
+    remedy, lines = _how(host, "plugins", wanted), _lines(host, "plugins", wanted)
+    return tell("enabled", f"{'. '.join(faults)}.", remedy, lines=lines)
 
 
 def _compression(host: Hosting) -> Check:
@@ -115,11 +117,12 @@ def _compression(host: Hosting) -> Check:
         )
     shown = "empty, which counts as false" if value is None else str(value).lower()
     said = f"compression.enabled is {shown}: Hermes never asks an engine to compact."
+    wanted = {"enabled": "true"}
     return wrong(
         "compression",
         f"{said} All is stored, and the conversation grows until the model refuses it.",
-        f"In `{host.at}` these lines must read so:",
-        lines=_lines(host, "compression", {"enabled": "true"}),
+        f"I{_by_hand(host, 'compression', wanted)}",
+        lines=_lines(host, "compression", wanted),
     )
 
 
@@ -129,14 +132,24 @@ def _toolsets(host: Hosting) -> Iterator[Check]:
     for platform, names in saved.items() if isinstance(saved, Mapping) else ():
         if names == []:
             said = f"On {platform} the agent has none of lcm's tools: platform_toolsets.{platform} is empty."
-            remedy = f"If it is to search in {platform}, these lines must read so in `{host.at}`:"
-            lines = _lines(host, "platform_toolsets", {str(platform): ["context_engine"]})
+            wanted = {str(platform): ["context_engine"]}
+            by_hand = _by_hand(host, "platform_toolsets", wanted)
+            remedy = f"If it is to search in {platform}: i{by_hand}"
+            lines = _lines(host, "platform_toolsets", wanted)
             yield note("tools", said, remedy, lines=lines)
 
 
-def _how(host: Hosting) -> str:
+def _by_hand(host: Hosting, section: str, wanted: _Wanted) -> str:
+    """What is to be done with the lines, less its first letter; that other keys of *section* stay."""
+    there = host.get(section)
+    others = isinstance(there, Mapping) and any(str(key) not in wanted for key in there)
+    stay = f"; leave the other keys under `{section}:` as they are" if others else ""
+    return f"n `{host.at}` these lines must read so, in place of those that stand there for these keys{stay}:"
+
+
+def _how(host: Hosting, section: str, wanted: _Wanted) -> str:
     """Who puts it right; the installer leaves a file alone in which something is of another kind than Hermes takes."""
-    by_hand = f"n `{host.at}` these lines must read so, in place of those that stand there for these keys:"
+    by_hand = _by_hand(host, section, wanted)
     if _is_odd(host):
         return f"I{by_hand}"
     return f"{typed('scripts/quickstart', '--into', host.home)} does it and keeps your comments; or i{by_hand}"
@@ -153,9 +166,7 @@ def _is_odd(host: Hosting) -> bool:
     )
 
 
-def _lines(
-    host: Hosting, section: str, wanted: Mapping[str, str | Sequence[str]]
-) -> tuple[str, ...]:
+def _lines(host: Hosting, section: str, wanted: _Wanted) -> tuple[str, ...]:
     """As they must read in its file; where nobody has seen that, in one that holds what Hermes says."""
     return lines_of(host.file.text or as_text(section, host.get(section)), section, wanted)
 

@@ -225,6 +225,30 @@ def test_tools_of_an_empty_list_come_by_a_line_that_fits(look):
     assert look(put(text, told.lines)) == {}
 
 
+@pytest.mark.parametrize(
+    ("text", "check", "section"),
+    [
+        ("context: {engine: lcm}\nplugins:\n  enabled: lcm\n  x: 1\n", "enabled", "plugins"),
+        ("context: {engine: lcm}\nplugins:\n  enabled: lcm\n", "enabled", ""),
+        ("context: {engine: lcm}\nplugins: lcm\n", "enabled", ""),
+        (
+            "context: {engine: lcm}\nplugins:\n  enabled: lcm\n  disabled: [b]\n",
+            "enabled",
+            "plugins",
+        ),
+        ("context: {engine: lcm}\nplugins:\n  enabled: []\n  disabled: [lcm]\n", "enabled", ""),
+        ("plugins: {enabled: [lcm]}\ncontext:\n  a: 1\n", "engine", "context"),
+        (f"{ON}compression:\n  enabled: false\n  threshold: 1\n", "compression", "compression"),
+        (f"{ON}platform_toolsets:\n  cli: [a]\n  x: []\n", "tools", "platform_toolsets"),
+    ],
+)
+def test_the_other_keys_of_a_section_are_not_to_go(look, text, check, section):
+    """Where there are any it is said: the head of the section stands among the lines, and a block is soon replaced."""
+    _, _, stay = look(text)[check].remedy.partition("for these keys")
+    said = f"; leave the other keys under `{section}:` as they are:" if section else ":"
+    assert stay == said
+
+
 def test_the_lines_are_shown_from_the_margin_on(tmp_path, capsys):
     """As they stand in the file, so that they can be copied; as data they are a list."""
     (tmp_path / "config.yaml").write_text("context: {engine: lcm}\nplugins:\n  enabled: []\n")
