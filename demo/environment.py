@@ -39,6 +39,19 @@ for text in sys.argv[1:]:
         print(text)
 """
 
+#: Prints the names of all distributions that are installed, as :func:`plain_name` has them.
+INSTALLED = """
+import re
+from importlib.metadata import distributions
+for each in distributions():
+    try:
+        name = each.metadata["Name"]
+    except Exception:  # half removed: nobody's to take out
+        continue
+    if name:
+        print(re.sub(r"[-_.]+", "-", name).lower())
+"""
+
 
 class Trouble(Exception):
     """Something that the person has to see to; the text says what."""
@@ -147,6 +160,18 @@ def unmet(python: Path, wanted: Sequence[str]) -> list[str]:
     return list(wanted) if printed is None else printed.split()
 
 
+def installed(python: Path) -> frozenset[str] | None:
+    """The names of all distributions there, or None if it does not say."""
+    printed = _output([python, "-c", INSTALLED])
+    return None if printed is None else frozenset(printed.split())
+
+
+def plain_name(requirement: str) -> str:
+    """The name in a requirement, in the one spelling that all its spellings stand for."""
+    name = re.split(r"[^\w.-]", requirement.strip(), maxsplit=1)[0]
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def installer(python: Path) -> list[list[str]]:
     """The commands, to be completed by requirements, that install into *python*'s environment.
 
@@ -172,12 +197,25 @@ def shown(command: Sequence[str | Path]) -> str:
 
 
 def uninstaller(python: Path, packages: Sequence[str]) -> str:
-    """The command that takes *packages*, given as requirements, out again."""
-    names = [re.split(r"[^\w.-]", each, maxsplit=1)[0] for each in packages]
+    """The command that takes *packages*, given as requirements or names, out again: pip, if it came too, last."""
+    names = sorted(dict.fromkeys(map(plain_name, packages)), key=lambda name: name == "pip")
     uv = shutil.which("uv")
     if uv and _output([python, "-m", "pip", "--version"]) is None:
         return shown([uv, "pip", "uninstall", "--python", python, *names])
     return shown([python, "-m", "pip", "uninstall", *names])
+
+
+def bring(python: Path, wanted: Sequence[str], tell: Callable[[str], None]) -> list[str]:
+    """Install *wanted*; the names of all that was not there before, in whatever version.
+
+    What *wanted* needs itself comes with it; what was there in another version is not to be taken out afterwards.
+    """
+    before = installed(python)
+    install(python, wanted, tell)
+    after = installed(python)
+    if before is None or after is None:
+        return [plain_name(each) for each in wanted]
+    return sorted(after - before)
 
 
 def install(python: Path, wanted: Sequence[str], tell: Callable[[str], None]) -> None:

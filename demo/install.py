@@ -14,7 +14,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from typing import Any
 from . import record
 from .environment import (
     Trouble,
-    install,
+    bring,
     installer,
     python_of_hermes,
     requirements,
@@ -89,7 +89,7 @@ class Home:
         if "error" in answer:
             raise Trouble(
                 f"{self.config} cannot be edited: {answer['error']}\nNothing was changed. Put it right with an "
-                "editor and try again. By hand: `lcm` in the list plugins.enabled, and `engine: lcm` under context."
+                f"editor and try again. By hand: {_by_hand(action, before)}"
             )
         text = with_endings(answer["text"], old)
         return Edit(text, answer["before"], answer["remark"], compacts=answer["compacts"])
@@ -102,6 +102,15 @@ class Home:
             return Edit("", before, gone=True)
         backup = self.path / before["backup"]
         return Edit(backup.read_bytes().decode("utf-8"), before) if backup.exists() else None
+
+
+def _by_hand(action: str, before: Mapping[str, Any]) -> str:
+    """What a person does to a config in which the plugin cannot be switched "on" or "off"; *before*: what it said."""
+    if action == "on":
+        return "`lcm` in the list plugins.enabled, and `engine: lcm` under context."
+    former = before.get("engine")
+    engine = former if former not in (None, "lcm") else "compressor"
+    return f"take `lcm` out of plugins.enabled, and write `engine: {engine}` under context in place of `engine: lcm`."
 
 
 @dataclass(frozen=True)
@@ -234,11 +243,11 @@ def into(root: Path, home: Home, terminal: Terminal, *, yes: bool) -> int:
     if not yes and not terminal.agree("Do this?"):
         terminal.say("Nothing was changed.")
         return 1
-    _bring(home, missing, terminal)
+    came = _bring(home, missing, terminal)
     kept = _backup_name(home)
     wrote = record.digest(edit.text.encode("utf-8"))
     written = {"backup": kept.name if home.config.exists() else None, "wrote": wrote}
-    record.write(home.path, record.with_what_is_known(former, edit.before, written, missing))
+    record.write(home.path, record.with_what_is_known(former, edit.before, written, came))
     if fresh:
         _put(root, home)
         terminal.say(f"Wrote {home.plugin}")
@@ -249,11 +258,12 @@ def into(root: Path, home: Home, terminal: Terminal, *, yes: bool) -> int:
     return 0
 
 
-def _bring(home: Home, missing: Sequence[str], terminal: Terminal) -> None:
-    """Install what the plugin needs, if it is not there."""
-    if missing:
-        with terminal.step("Installing what the plugin needs") as step:
-            install(home.python, missing, lambda line: setattr(step, "detail", line))
+def _bring(home: Home, missing: Sequence[str], terminal: Terminal) -> list[str]:
+    """Install what the plugin needs, if it is not there; the names of all that came."""
+    if not missing:
+        return []
+    with terminal.step("Installing what the plugin needs") as step:
+        return bring(home.python, missing, lambda line: setattr(step, "detail", line))
 
 
 def _say_how_to_go_on(home: Home, terminal: Terminal) -> None:

@@ -3,7 +3,8 @@
 Who puts a lost folder back by installing again must still get out, so it lies neither in the plugin's folder
 nor beside the database, which are a person's to delete. It is a JSON object: "engine", "enabled", "disabled",
 "sections", "listed" (config_edit.py), "backup" (the name of the copy that was kept, null if there was no
-config) and "wrote" (the SHA-256 of the config that was written); and "packages" (what was installed for it).
+config) and "wrote" (the SHA-256 of the config that was written); and "packages" (the names of all that was new in
+Hermes's Python once what it needs was installed; older versions wrote the requirements alone).
 A name that is not there is not known.
 """
 
@@ -62,7 +63,7 @@ def with_what_is_known(
         former: what is written down already.
         found: what the config says now, before it is edited.
         written: the names "backup" and "wrote" of an installation that is the first.
-        installed: the packages that are to be installed now.
+        installed: the packages that are new by now.
     """
     first = not (found["engine"] == "lcm" or found["enabled"])
     if (

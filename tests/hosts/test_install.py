@@ -371,6 +371,26 @@ def test_a_config_that_hermes_would_not_take_is_said_to_be_one(
     assert (tmp_path / "config.yaml").read_text() == text
 
 
+@pytest.mark.parametrize(
+    "text", ["plugins:\n  enabled: lcm\ncontext: {engine: lcm}\n", "plugins:\n  enabled: [lcm\n"]
+)
+def test_what_to_do_by_hand_is_of_the_way_one_goes(quickstart, tmp_path, text):
+    """Who wants it out is not told to write it in, and the engine is the one from before, where that is known."""
+    (tmp_path / "config.yaml").write_text("context: {engine: other}\n")
+    told = ["`lcm` in the list plugins.enabled, and `engine: lcm` under context."]
+    out = "take `lcm` out of plugins.enabled, and write `engine: {}` under context in place of `engine: lcm`."
+    told += [out.format("other"), out.format("compressor")]
+    quickstart("--into", tmp_path, "--yes")
+    (tmp_path / "config.yaml").write_text(text)
+    said = [
+        quickstart(way, tmp_path, "--yes", code=1, said="stderr") for way in ("--into", "--out-of")
+    ]
+    (tmp_path / "lcm-installed.json").unlink()
+    said.append(quickstart("--out-of", tmp_path, "--yes", code=1, said="stderr"))
+    by_hand = [" ".join(each.split()).partition("By hand: ")[2] for each in said]
+    assert by_hand == told
+
+
 @pytest.fixture
 def cared_for(host, tmp_path, monkeypatch):
     """A home whose config holds a key, for functions to be called on; nothing is missing in its Python."""

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import stat
+import subprocess
+import venv
+import zipfile
 from functools import partial
+from pathlib import Path
 
 import pytest
+from hostkit.host import ROOT
+from lcm.demo import environment, install
+from lcm.demo.terminal import Terminal
 
 BEFORE = "model:\n  default: mine   # in the cellar\n"
 slow = partial(pytest.param, marks=pytest.mark.slow)
@@ -102,6 +110,55 @@ def test_the_way_out_names_the_packages_that_came(quickstart, host, home):
     assert "It is not installed there." in quickstart("--out-of", home, "--yes")
     quickstart("--into", home, "--yes")
     assert "they were there already" in quickstart("--out-of", home, "--yes")
+
+
+def wheel(folder, name, version="1", needs=""):
+    """A package that can be installed, with nothing in it."""
+    info = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as file:
+        needed = f"Requires-Dist: {needs}\n" if needs else ""
+        head = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}"
+        file.writestr(f"{info}/METADATA", head)
+        file.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        file.writestr(f"{info}/RECORD", "")
+
+
+def test_what_came_with_a_package_is_taken_out_with_it(host, home, tmp_path, monkeypatch, capsys):
+    """All that is new, and nothing that was there: after the printed line that Python has what it had."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    wheel(tmp_path, "wanted", needs="brought_along")
+    wheel(tmp_path, "brought_along", needs="older>=2")
+    wheel(tmp_path, "older", "1")
+    wheel(tmp_path, "older", "2")
+    venv.create(tmp_path / "env", with_pip=True)
+    python = tmp_path / "env" / "bin" / "python"
+    environment.install(python, ["older==1"], lambda _: None)
+    before = environment.installed(python)
+    monkeypatch.setattr(install, "unmet", lambda *_: ["wanted>=1"])
+    hermes = install.Home(home, Path(host.python))
+    monkeypatch.setattr(install, "bring", lambda _, *more: environment.bring(python, *more))
+    install.into(ROOT, hermes, Terminal(), yes=True)
+    assert json.loads(record_of(home).read_text())["packages"] == ["brought-along", "wanted"]
+    monkeypatch.setattr(
+        install, "uninstaller", lambda _, names: environment.uninstaller(python, names)
+    )
+    capsys.readouterr()
+    install.out_of(hermes, Terminal(), yes=True)
+    (line,) = [each for each in capsys.readouterr().out.splitlines() if " uninstall " in each]
+    subprocess.run(shlex.split(line), input=b"y\ny\n", check=True, capture_output=True)
+    assert environment.installed(python) == before
+
+
+def test_the_record_of_an_older_version_and_what_came_since_are_one_line(quickstart, home):
+    """Requirements and names are each named once; pip, where it came too, is needed until the last."""
+    quickstart("--into", home, "--yes")
+    note(home, packages=["sqlite-utils>=4,<5", "pip", "Rapid.Fuzz>=3.9", "rapid-fuzz", "tabulate"])
+    said = quickstart("--out-of", home, "--yes")
+    (line,) = [each for each in said.splitlines() if " uninstall " in each]
+    assert line.endswith(" sqlite-utils rapid-fuzz tabulate pip")
 
 
 def test_what_was_taken_out_by_hand_is_told_of(quickstart, home):
