@@ -61,21 +61,23 @@ def _dated(folder: Path, stem: str) -> Path:
 
 def how_to_restore(copied: str, path: str) -> list[str]:
     """Shell commands that put *copied* in the place of the database, which is kept too.
+    Whoever carries them out a second time, or each by itself, overwrites nothing: only a folder that is new
+    takes the old one, and what stands in the place, or a WAL beside it, keeps the copy out.
+
 
     The WAL goes with the old database: SQLite would replay it into the new one. `find`, because what lies beside
     the database may be anything or nothing, and shells differ in what they make of a pattern that fits nothing.
     """
     aside = f"{path}.{clock.strftime('%Y%m%d-%H%M%S')}"
-    database, kept = shlex.quote(path), shlex.quote(aside)
+    database, wal, kept = map(shlex.quote, (path, f"{path}-wal", aside))
     within = shlex.quote(
         f"{Path(path).parent}/".replace("//", "/")
     )  # of a link to a folder, what is in it
     plain = _PATTERN.sub(r"\\\g<0>", Path(path).name)
     names = rf"\( -name {shlex.quote(plain)} -o -name {shlex.quote(f'{plain}-*')} \)"
     return [
-        f"mkdir {kept}",
-        rf"find {within} -maxdepth 1 {names} -exec mv {{}} {kept} \;",
-        f"test ! -e {database} && cp {shlex.quote(copied)} {database}",
+        rf"mkdir {kept} && find {within} -maxdepth 1 {names} -exec mv -n {{}} {kept} \;",
+        f"test ! -e {database} && test ! -e {wal} && cp {shlex.quote(copied)} {database}",
     ]
 
 

@@ -144,12 +144,17 @@ def test_the_commands_that_restore_work_whatever_lies_beside(tmp_path, shell, be
     for name in names:
         (folder / name).write_text("old")
     (tmp_path / "lcm-copy.db").write_text("restored")
-    subprocess.run(
-        [program, flag, "-c", commands], env={**os.environ, "HOME": str(tmp_path)}, check=True
-    )
+    words = [program, flag, "-c", commands]
+    env = {**os.environ, "HOME": str(tmp_path)}
+    subprocess.run(words, env=env, check=True)
     (aside,) = [each for each in folder.iterdir() if each.is_dir()]
     assert names == sorted(each.name for each in aside.iterdir())
     assert (folder / "lcm.db").read_text() == "restored"
+    (folder / "lcm.db").write_text("said since")
+    again = subprocess.run(words, env=env, check=False, capture_output=True, text=True)
+    assert again.returncode != 0 and "exists" in again.stderr
+    assert {each.read_text() for each in aside.iterdir()} == {"old"}
+    assert (folder / "lcm.db").read_text() == "said since"
 
 
 def test_what_was_kept_is_still_kept(place):

@@ -144,11 +144,11 @@ def test_the_newest_backup_is_named_and_its_commands_work(database, capsys):
     check = next(each for each in wrong.values() if each["commands"])
     assert new in check["remedy"]
     assert old not in check["remedy"]
-    assert [each.split()[0] for each in check["commands"]] == ["mkdir", "find", "test"]
+    assert [each.split()[0] for each in check["commands"]] == ["mkdir", "test"]
     main(["doctor", "--db", str(database)])
     shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
     commands = shown[
-        (first := shown.index(next(s for s in shown if s.startswith("mkdir ")))) : first + 3
+        (first := shown.index(next(s for s in shown if s.startswith("mkdir ")))) : first + 2
     ]
     assert subprocess.run(["/bin/sh", "-ec", "\n".join(commands)], check=False).returncode == 0
     store = open_store(database, create=False)
