@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from .absent import FOLDER
 from .screen import clean, many
 from .status import size
 from .verb import Answer, Call, Progress, WrongCall
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add", "check", "how_to_restore", "make_backup", "run"]
 
-FOLDER: Final = "backups"
-"""Beside the database: where a backup goes that was given no name."""
 #: Signs that mean something in a pattern of `find`.
 _PATTERN: Final = re.compile(r"[][*?\\]")
 
@@ -61,9 +60,9 @@ def _dated(folder: Path, stem: str) -> Path:
 
 def how_to_restore(copied: str, path: str) -> list[str]:
     """Shell commands that put *copied* in the place of the database, which is kept too.
+
     Whoever carries them out a second time, or each by itself, overwrites nothing: only a folder that is new
     takes the old one, and what stands in the place, or a WAL beside it, keeps the copy out.
-
 
     The WAL goes with the old database: SQLite would replay it into the new one. `find`, because what lies beside
     the database may be anything or nothing, and shells differ in what they make of a pattern that fits nothing.

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final
 
 from ..dag.ahead_record import AheadRecord
 from ..storage.errors import StoreError, StoreForeign, StoreMissing
-from .absent import ANOTHER
-from .backup import FOLDER, how_to_restore
+from .absent import ANOTHER, lost
 from .check import Check, good, note, typed, wrong
 from .lock import check_lock
+from .mending import damaged, missing
 from .screen import clean, many
 from .status import size
 
@@ -44,30 +44,10 @@ _LEAST_FREE: Final = 100_000_000
 _LARGE_WAL: Final = 64_000_000
 
 _ANOTHER: Final = "Name another file: `database:` under `lcm:` in config.yaml."
-_STOP: Final = "Stop every Hermes that uses this home. "
 _ANEW: Final = (
     "Whoever put it there can take it away with a SQLite program, while no Hermes runs. Or begin anew: "
     "`hermes lcm export --out NEW-FILE`, move the database away, `hermes lcm import NEW-FILE`."
 )
-_AFTER: Final = "What was said since is stored again from the lists that Hermes shows."
-
-
-def _damaged(name: str, path: Path, said: str, more: str = "") -> Check:
-    """A file that is not what was written: what gives most of it back, with the commands."""
-    found = sorted((path.parent / FOLDER).glob("*.db"), key=lambda each: each.stat().st_mtime)
-    newest = str(found[-1].absolute()) if found else ""
-    first = (
-        f"The newest backup here is `{newest}`: with it the commands below put it right. {_AFTER}"
-        if newest
-        else f"There is no backup in `{path.parent / FOLDER}`. If you have one elsewhere, put its name "
-        f"for BACKUP in the commands below. {_AFTER}"
-    )
-    rest = (
-        " What can still be read comes with `hermes lcm export --out NEW-FILE`, and can be imported into an empty "
-        f"database. If that gives nothing, try the `.recover` of sqlite3 on a copy. The file was not touched. {more}"
-    )
-    commands = how_to_restore(newest or "BACKUP", str(path.absolute()))
-    return wrong(name, said, f"{_STOP}{first}{rest}".strip(), commands=commands)
 
 
 def check_database(
@@ -148,6 +128,8 @@ def _no_file(path: Path, mistaken: str) -> Check:
             "Until then nothing is stored."
         )
         return wrong("database", said, remedy)
+    if said := lost(path):
+        return missing(path, said)
     if mistaken:
         return wrong("database", mistaken, ANOTHER)
     return note("database", f"There is none at {path} yet.", "It begins with the first turn.")
@@ -241,10 +223,10 @@ def _inside(path: Path, looking: Callable[[str], None]) -> Iterator[Check]:
         yield wrong("database", str(error), _ANOTHER)
         return
     except StoreForeign as error:
-        yield _damaged("database", path, f"{_alone(error)} If it never was one of lcm: {_ANOTHER}")
+        yield damaged("database", path, f"{_alone(error)} If it never was one of lcm: {_ANOTHER}")
         return
     except StoreError as error:
-        yield _damaged("database", path, _alone(error))
+        yield damaged("database", path, _alone(error))
         return
     yield _whose(seen)
     if seen.owner != "ours":
@@ -296,7 +278,7 @@ def _integrity(seen: Examination) -> Check:
         return good("integrity", "SQLite finds no damage; `hermes lcm verify` checks every message")
     verify = "`hermes lcm verify` says which messages are hit."
     said = f"The file is damaged: {'; '.join(faults[:3])}."
-    return _damaged("integrity", Path(seen.path), said, verify)
+    return damaged("integrity", Path(seen.path), said, verify)
 
 
 def _messages(seen: Examination) -> Check:

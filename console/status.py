@@ -14,7 +14,7 @@ from ..storage.records import Session
 from ..tools.desk import Desk
 from ..tools.status import DOCTOR, of_store, said_briefly
 from ..tools.status import status as tool_status
-from .absent import ANOTHER, mistaken
+from .absent import ANOTHER, lost, mistaken
 from .pointing import pointed
 from .present import present
 from .screen import grid, many
@@ -86,6 +86,7 @@ def gather(
         "store": None,
         "no_database": None,
         "mistaken": "",
+        "lost": "",
         "salvaged": False,
     }
     if store is not None:
@@ -167,6 +168,8 @@ def view(data: Mapping[str, Any], point: Callable[[str], str] = str) -> Renderab
         rows += [
             ("database", f"{store['database'] or 'in memory'} ({size(store['bytes'])}, {kept})")
         ]
+    elif data["lost"]:
+        rows.append(("database", f"{data['lost']} {point(DOCTOR)}"))
     elif data["mistaken"]:
         rows.append(("database", f"{data['mistaken']} {ANOTHER}"))
     elif data["no_database"]:
@@ -345,10 +348,12 @@ def run(call: Call) -> Answer:
         data["engine"]["reason"] = _unknown(call.options)
     if call.store is None:
         data["no_database"] = call.path
-        if call.facts is None:  # inside Hermes the home is one
+        data["lost"] = lost(Path(call.path))
+        if call.facts is None and not data["lost"]:  # inside Hermes the home is one
             data["mistaken"] = mistaken(Path(call.path), named=bool(call.options.get("db")))
-    if data["mistaken"]:
+    missing = data["mistaken"] or data["lost"]
+    if missing:
         data["note"] = "none"
     data["salvaged"] = call.salvaged
     point = partial(pointed, options=call.options)
-    return Answer(data, is_well(data) and not data["mistaken"], [view(data, point)])
+    return Answer(data, is_well(data) and not missing, [view(data, point)])
