@@ -17,15 +17,17 @@ from ..storage.protocol import Store
 from ..storage.records import Entry
 from ..tools.describe import stamp
 from . import finding, pieces
-from .wording import words
+from .wording import result_words, words
 
 __all__ = ["passages"]
 
+_RESULT: Final = {"role", "content", "tool_call_id"}
 #: A role and a text: the most frequent message has nothing else.
 _PLAIN: Final = 2
 #: Where they stand in what is kept.
 _DIGEST: Final = 3
 _BODY: Final = 4
+_EMPTY: Final = '""'
 _as_json: Final = dumper(json.JSONEncoder(separators=(",", ":")))
 
 
@@ -53,9 +55,12 @@ def _singles(
     uids = {entry.id: entry.uid for entry in part if entry.version == 1 and type(entry.uid) is str}
     try:
         kept = store.archive().single(list(uids))
-        marks = digests([each[_BODY] for each in kept])
-        kept = [each for each, mark in zip(kept, marks, strict=True) if each[_DIGEST] == mark]
-        rows = each_of([each[_BODY] for each in kept])
+        texts = [each[_BODY] for each in kept]
+        marks = digests(texts)
+        if marks != [each[_DIGEST] for each in kept]:
+            kept = [each for each, mark in zip(kept, marks, strict=True) if each[_DIGEST] == mark]
+            texts = [each[_BODY] for each in kept]
+        rows = each_of(texts)
     except BROKEN:
         return {}
     found = {}
@@ -65,8 +70,10 @@ def _singles(
         number, time, tool, _, _ = each
         shown, more = _shown(row)
         other = _as_json(list(names[number])) if number in names else "[]"
+        when = f'"{stamp(time)}"' if type(time) is float else said(stamp(time))
+        by = said(tool) if tool else _EMPTY
         found[number] = (
-            f'{{"uid":{said(uids[number])},"names":{other},"time":{said(stamp(time))},"tool":{said(tool)},'
+            f'{{"uid":{said(uids[number])},"names":{other},"time":{when},"tool":{by},'
             f'"versions":[{said(shown)}]{more}}}'
         )
     return found
@@ -79,6 +86,10 @@ def _shown(row: Mapping[str, Any]) -> tuple[str, str]:
         len(row) == _PLAIN and type(content) is str and "role" in row
     ):  # half of all: less than a third of the time
         return content, ""
+    if row.keys() == _RESULT and type(content) is str and content:  # and half of the others
+        call = row["tool_call_id"]
+        if call and type(call) is str and row["role"] == "tool":
+            return result_words(content, call), ""
     shown = words(row)
     beside = finding.only(row, shown)
     return shown, "" if beside is None else f',"found":[{_as_json(beside)}]'

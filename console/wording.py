@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..storage.canon import dumper
 
-__all__ = ["words"]
+__all__ = ["result_words", "words"]
 
 _BESIDE: Final = ("tool_calls", "tool_call_id")
 _quoted: Final = json.encoder.encode_basestring
@@ -23,7 +23,7 @@ def words(row: Mapping[str, Any]) -> str:
         if not call:
             return content
         if content and type(call) is str:
-            return f'{content}\n{{"tool_call_id": {_quoted(call)}}}'
+            return result_words(content, call)
     rest = {key: row[key] for key in _BESIDE if row.get(key)}
     if not isinstance(content, str):
         rest = {"content": content, **rest}
@@ -31,3 +31,8 @@ def words(row: Mapping[str, Any]) -> str:
     if not rest:
         return content
     return f"{content}\n{_as_json(rest)}" if content else _as_json(rest)
+
+
+def result_words(content: str, call: str) -> str:
+    """Of a result that has a text: that, and which call it answers, as JSON."""
+    return f'{content}\n{{"tool_call_id": {_quoted(call)}}}'
