@@ -35,7 +35,9 @@ def database(tmp_path):
 
 
 @pytest.fixture
-def call(capsys):
+def call(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")  # no cell is broken
+
     def call(*words):
         code = main([str(word) for word in words])
         return code, *capsys.readouterr()

@@ -10,6 +10,7 @@ import time
 import pytest
 from faultkit import ask, called, database, kept, result, said, talk, user, verbatim
 from lcm.storage import open_store
+from lcm.storage.proof import ALTERED
 
 
 def size(home):
@@ -100,9 +101,10 @@ def test_a_lost_payload_is_said_and_the_rest_works(make, home, harm):
     with sqlite3.connect(database(home)) as sql:
         sql.execute(harm)
     sql.close()
-    answer = ask(engine, "lcm_expand", uid=found[0]["uid"])
-    assert "payload" in answer["error"]
-    assert answer["hint"]
+    (opened,) = ask(engine, "lcm_expand", uid=found[0]["uid"])["messages"]
+    assert opened["damaged"] == ALTERED
+    assert "is damaged and cannot be read" in opened["content"]
+    assert "hermes lcm verify" in opened["content"]
     (hit,) = ask(engine, "lcm_grep", query="quokka")["results"]
     assert [("user", "the quokka")] == verbatim(engine, hit["uid"])
     assert 5 == ask(engine, "lcm_status")["messages"]
