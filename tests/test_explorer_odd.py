@@ -124,6 +124,7 @@ def test_whatever_letters_there_are_are_found_alike(browser, tmp_path, seed):
     assert differing(browser, path, "talk", asked, "exact") == {}
 
 
+@pytest.mark.slow
 def test_letters_that_are_another_in_small_are_found(browser, tmp_path):
     """A Turkish capital İ, a last sigma, a ligature, a long s: taken for plain ones as the agent takes them."""
     said = [
@@ -152,7 +153,16 @@ def test_letters_that_are_another_in_small_are_found(browser, tmp_path):
     assert len(searched(seen, "FINE", "exact")) == len(searched(seen, "MASSE", "exact")) == 1
 
 
-@pytest.mark.parametrize("odd", [float("nan"), float("-inf"), 10**30, "\ud800", "NaN"])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        float("nan"),
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in (float("-inf"), 10**30, "\ud800", "NaN")
+        ),
+    ],
+)
 def test_a_value_that_no_browser_reads_hides_nothing(browser, tmp_path, odd):
     """Beside a call whose arguments are long: what was said in it is found, and so is all else."""
     rows = [

@@ -54,6 +54,7 @@ def test_a_repair_does_not_forget_what_was_before(quickstart, home):
     assert BEFORE == (home / "config.yaml").read_text()
 
 
+@pytest.mark.slow
 def test_a_repair_of_a_config_that_was_edited_since(quickstart, home):
     """The keys that were not there before are not there afterwards; what somebody wrote stays."""
     quickstart("--into", home, "--yes")
@@ -65,6 +66,7 @@ def test_a_repair_of_a_config_that_was_edited_since(quickstart, home):
     assert f"{BEFORE}added: later\n" == (home / "config.yaml").read_text()
 
 
+@pytest.mark.slow
 def test_without_a_record_nothing_is_claimed(quickstart, home):
     """An installation of which nothing is written down is taken out all the same, at once, and without a guess."""
     quickstart("--into", home, "--yes")
@@ -79,6 +81,7 @@ def test_without_a_record_nothing_is_claimed(quickstart, home):
     assert "It is not installed there." in quickstart("--out-of", home, "--yes")
 
 
+@pytest.mark.slow
 def test_the_record_of_an_older_version_counts(quickstart, home):
     """It lay in the plugin's folder; an upgrade takes it over, and so does the way out."""
     quickstart("--into", home, "--yes")
@@ -97,6 +100,7 @@ def test_the_record_is_for_its_owner_alone(quickstart, home):
     assert 0o600 == stat.S_IMODE(record_of(home).stat().st_mode)
 
 
+@pytest.mark.slow
 def test_the_way_out_names_the_packages_that_came(quickstart, host, home):
     """With the line that takes them out; of a home where none came that is said, and a second time nothing is left."""
     quickstart("--into", home, "--yes")
@@ -125,6 +129,7 @@ def wheel(folder, name, version="1", needs=""):
         file.writestr(f"{info}/RECORD", "")
 
 
+@pytest.mark.slow
 def test_what_came_with_a_package_is_taken_out_with_it(host, home, tmp_path, monkeypatch, capsys):
     """All that is new, and nothing that was there: after the printed line that Python has what it had."""
     monkeypatch.setenv("PIP_NO_INDEX", "1")
