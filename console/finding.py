@@ -195,7 +195,11 @@ def told(
         "asked": grep.asked_last(Desk(store, session, Settings())),
         "lines": list(
             _changes((number, older.get(number, session.line)) for number in sorted(numbers))
-        ),
+        )
+        if older
+        else [[min(numbers), session.line]]
+        if numbers
+        else [],
         "nodes": {**beside._asdict(), "holding": dict(beside.holding)},
     }
 
