@@ -98,11 +98,11 @@ class Course:
         stones = store.eraser().stones("message", "node", "session", "text")
         read = (totals.versions, {(stone.kind, stone.name, stone.time) for stone in stones})
         end = self.seqs[-1] if self.seqs else 0
-        new = store.entries(self._line, first=end + 1)
+        new = store.entries(self._line, first=end + 1, brief="names")
         same = read == self._read and len(self) + len(new) == totals.messages
         if not same or self._rows.withdrawn != self._withdrawn(store, end):
             self._rows, self._under = _Rows(), ()
-            new = store.entries(self._line) if end else new
+            new = store.entries(self._line, brief="names") if end else new
         self._rows.take(new)
         self._read = read
         under = (totals.nodes, frame.uid if frame else "")

@@ -101,6 +101,7 @@ def _page(connect: str, data: Iterator[str]) -> Iterator[str]:
 class Written:
     """What is in a page of its own, known when it is written."""
 
+    messages: int = 0
     damaged: int = 0
     """Messages of which a version cannot be read, and is marked as such."""
 
@@ -125,7 +126,7 @@ def _data(store: Store, session: Session, progress: Progress, written: Written) 
         yield _element(f"messages-{number}", text)
         done += many
         progress("messages", done, drawn["count"])
-    written.damaged = searched.damaged
+    written.messages, written.damaged = done, searched.damaged
     yield _block("found", finding.told(store, session, entries, list(course.spans)))
 
 

@@ -134,7 +134,7 @@ class _Show:
         """The turn of each of its own messages: nearly always they are all that stands in its span."""
         if node.line == self.line and len(own) == node.messages:
             here = self.store.entries(
-                self.line, first=node.first_seq, last=node.last_seq, brief=True
+                self.line, first=node.first_seq, last=node.last_seq, brief="places"
             )
             turns = {entry.id: entry.turn for entry in here}
             if turns.keys() >= set(own):

@@ -46,7 +46,7 @@ def _written(call: Call, session: Session, out: str) -> Answer:
         file.writelines(standalone(store, session, progress, written))
     if call.options.get("open"):
         _open(path.as_uri())
-    count = store.totals(session.line).messages
+    count = written.messages
     damaged = written.damaged
     data = {"view": str(path), "session": session.name, "messages": count, "damaged": damaged}
     text = (

@@ -185,7 +185,7 @@ class Sources:
         return [self._shown(entry) for entry in self._entries(start, last) if not entry.withdrawn]
 
     def _entries(self, first: int, last: int) -> list[Entry]:
-        return self._store.entries(self._line, first=first, last=last, brief=True)
+        return self._store.entries(self._line, first=first, last=last, brief="places")
 
     def _shown(self, entry: Entry) -> Entry:
         """The entry in the version that this list shows: another session may have made a later one."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from . import bodies, fts, payloads
 from .archive import RETURNED, Kept, Placed
 from .errors import StoreDamaged
-from .records import Draft, Entry
+from .records import Brief, Draft, Entry
 from .seals import reseal, seal
 from .text import searchable
 from .uids import pack_uid, prefix_range, unpack_uid
@@ -45,12 +45,16 @@ __all__ = [
 GAP = 1 << 20
 
 _ENTRY = (
-    "SELECT m.id, e.seq, {uid}, m.role, e.turn, {key}, m.digest,"
+    "SELECT m.id, e.seq, {uid}, m.role, e.turn, {key}, {digest},"
     f" m.version, m.tokens, e.withdrawn = 1, e.withdrawn = {RETURNED}"
     " FROM entries e JOIN messages m ON m.id = e.message WHERE "
 )
-_WHOLE = {"uid": "iif(typeof(m.uid) = 'blob', lower(hex(m.uid)), m.uid)", "key": "m.key"}
-_BRIEF = {"uid": "NULL", "key": "NULL"}
+_UID = "iif(typeof(m.uid) = 'blob', lower(hex(m.uid)), m.uid)"
+_GIVEN: dict[Brief, dict[str, str]] = {
+    "": {"uid": _UID, "key": "m.key", "digest": "m.digest"},
+    "places": {"uid": "NULL", "key": "NULL", "digest": "m.digest"},
+    "names": {"uid": _UID, "key": "NULL", "digest": "NULL"},
+}
 _INSERT_MESSAGE = "INSERT INTO messages VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, nullif(?, ''), ?)"
 INSERT_ENTRY = "INSERT INTO entries VALUES (?1, ?2, ?3, ?4, 0, lcm_seal(?1, ?2, ?3, ?4, 0))"
 """Takes line, order key, message, turn."""
@@ -180,10 +184,10 @@ def entries(
     *,
     order: str = "e.seq",
     extra: Sequence[object] = (),
-    brief: bool = False,
+    brief: Brief = "",
 ) -> list[Entry]:
-    """Entries that fulfil the condition; *brief*: without uid and key."""
-    columns = _ENTRY.format(**_BRIEF if brief else _WHOLE)
+    """Entries that fulfil the condition; *brief*: what of them is wanted."""
+    columns = _ENTRY.format(**_GIVEN[brief])
     rows = sql.execute(f"{columns}{where} ORDER BY {order}", [*values, *extra])
     new = tuple.__new__
     return [new(Entry, row) for row in rows]  # half the time of Entry._make

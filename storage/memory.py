@@ -24,7 +24,7 @@ from .memory_rows import Kept, Line
 from .memory_search import admits, search
 from .mutex import mutex
 from .ranking import ranked, words_of
-from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
+from .records import Brief, Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
 from .text import searchable
 
 __all__ = ["MemoryStore"]
@@ -223,7 +223,7 @@ class MemoryStore(MemoryGraph):
         )
 
     def entries(
-        self, line: int, *, first: int = 0, last: int | None = None, brief: bool = False
+        self, line: int, *, first: int = 0, last: int | None = None, brief: Brief = ""
     ) -> list[Entry]:
         with self._mutex:
             places = self._lines[line].places if line in self._lines else {}

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from .archive import Archive
 from .audit import Audit
 from .forget import Eraser
-from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
+from .records import Brief, Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
 
 __all__ = ["Store"]
 
@@ -101,11 +101,12 @@ class Store(Protocol):
         """Set turn numbers: pairs of (seq, turn)."""
 
     def entries(
-        self, line: int, *, first: int = 0, last: int | None = None, brief: bool = False
+        self, line: int, *, first: int = 0, last: int | None = None, brief: Brief = ""
     ) -> list[Entry]:
         """Entries with ``first <= seq <= last``, in order.
 
-        *brief*: they may lack their ``uid`` and ``key``, which take a third of the memory of a long line.
+        *brief*: for ``places`` they may lack their ``uid`` and ``key``, which take a third of the memory of a long
+        line; for ``names`` their ``key`` and ``digest``, which who shows a long line does not need.
         """
 
     def tail(self, line: int, limit: int, *, before: int | None = None) -> list[Entry]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 __all__ = [
+    "Brief",
     "Draft",
     "Entry",
     "Fault",
@@ -49,6 +50,10 @@ class Draft(NamedTuple):
     tokens: int
     tool: str = ""
     """Names of the tools it calls or answers for, separated by blanks."""
+
+
+Brief = Literal["", "places", "names"]
+"""What who reads many entries wants of them: all, or less."""
 
 
 class Entry(NamedTuple):

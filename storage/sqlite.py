@@ -19,7 +19,7 @@ from . import bodies, fts, fts_search, graph_tables, log_tables, session_tables
 from .archive import RETURNED
 from .connection import Connection
 from .errors import StoreError, StoreIndexBroken
-from .records import Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
+from .records import Brief, Draft, Entry, Filter, Hit, Message, Node, Pass, Session, Totals
 from .seals import reseal
 from .sqlite_archive import SqliteArchive
 from .sqlite_audit import SqliteAudit
@@ -196,7 +196,7 @@ class SqliteStore:
             log_tables.touch(sql, line)
 
     def entries(
-        self, line: int, *, first: int = 0, last: int | None = None, brief: bool = False
+        self, line: int, *, first: int = 0, last: int | None = None, brief: Brief = ""
     ) -> list[Entry]:
         with self._connection.reading() as sql:
             end = (1 << 62) if last is None else last

@@ -110,12 +110,16 @@ def test_rows_stand_in_order_and_can_be_put_between(store):
     assert [second.id] == [e.id for e in store.turns(line, 2, 2)]
 
 
-def test_brief_entries_lack_names_and_keys_alone(store):
-    """Whoever plans over a long line asks for them: all that a plan is made of is the same."""
+@pytest.mark.parametrize(
+    ("brief", "lacking"),
+    [("places", {"uid": "", "key": b""}), ("names", {"key": b"", "digest": b""})],
+)
+def test_brief_entries_lack_what_nobody_asked_for_alone(store, brief, lacking):
+    """Whoever plans over a long line, or shows it, asks for them: all else is the same."""
     line = filled(store)
-    whole, brief = store.entries(line), store.entries(line, brief=True)
-    assert [each._replace(uid="", key=b"") for each in whole] == [
-        each._replace(uid="", key=b"") for each in brief
+    whole, found = store.entries(line), store.entries(line, brief=brief)
+    assert [each._replace(**lacking) for each in whole] == [
+        each._replace(**lacking) for each in found
     ]
 
 
