@@ -77,12 +77,14 @@ def uids(desk):
 
 
 def test_they_are_known(desk):
+    """Both changed ones and no other; one that is not there counts as changed."""
     pairs = [(number, 1) for number in range(1, 8)]
     assert altered(desk.store, pairs) == {(1, 1), (5, 1)}
     assert altered(desk.store, [(1, 0), (2, 0), (900, 0)]) == {(1, 0), (900, 0)}
 
 
 def test_a_tool_that_opens_one_says_so(desk):
+    """lcm_expand marks each of the two, gives what there is of it, and marks no other."""
     names = uids(desk)
     for number, uid in enumerate(names[:7], 1):
         (entry,) = told(call(desk, "lcm_expand", {"uid": uid}))["messages"][:1]
@@ -102,12 +104,14 @@ def all_pages(desk, tool, **asked):
 
 
 def test_every_page_of_it_says_so(desk):
+    """A large one that comes in several pages is marked on each."""
     pages = all_pages(desk, "lcm_expand", uid=uids(desk)[4])
     assert len(pages) > 1
     assert {each["damaged"] for each in pages} == {ALTERED}
 
 
 def test_turns_and_summaries_that_hold_it_say_so_of_it_alone(desk):
+    """Turn by turn, and under a summary: these two are marked, their neighbours are not."""
     (node,) = [n for n in desk.store.nodes_on([desk.session.line]) if n.depth == 0][:1]
     turns = all_pages(desk, "retrieve_conversation_history", start_turn=1, end_turn=3)
     under = all_pages(desk, "lcm_expand", uid=node.uid)
@@ -120,6 +124,7 @@ def test_turns_and_summaries_that_hold_it_say_so_of_it_alone(desk):
 
 
 def test_a_search_says_so(desk):
+    """A result of lcm_grep is marked, one that says the same and is whole is not."""
     found = told(call(desk, "lcm_grep", {"query": "two weeks zeppelin"}))["results"]
     marked = {each["uid"] for each in found if each.get("damaged") == ALTERED}
     assert uids(desk)[0] in marked
@@ -128,6 +133,7 @@ def test_a_search_says_so(desk):
 
 
 def test_a_passage_for_an_answer_says_so(desk):
+    """The head of its passage in lcm_expand_query says it."""
     answer = told(call(desk, "lcm_expand_query", {"question": "two weeks zeppelin"}))["answer"]
     heads = {line[1:9]: line for line in answer.splitlines() if line.startswith("[")}
     assert ALTERED in heads[uids(desk)[0][:8]]
@@ -135,6 +141,7 @@ def test_a_passage_for_an_answer_says_so(desk):
 
 
 def test_what_was_forgotten_is_not_damaged(tmp_path):
+    """What was taken out on request differs from what was stored, and is as it should be."""
     store = open_store(tmp_path / "lcm.db")
     ledger = Ledger(store, store.open_session("s"))
     ledger.ingest(ROWS)
@@ -160,6 +167,7 @@ def test_on_the_screen(path, desk, capsys):
 
 
 def test_one_that_cannot_be_read_hides_no_other(path, desk, capsys):
+    """Of a summary with an unreadable message all others are shown."""
     with closing(sqlite3.connect(path)) as sql:
         sql.execute("UPDATE messages SET body = x'00' WHERE id = 2")
         sql.commit()

@@ -43,6 +43,7 @@ def stored(path, texts):
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_nothing_is_said_of_a_healthy_one(tmp_path, text):
+    """Names in camel case, scripts with vowel signs, letters that SQLite does not know."""
     stored(tmp_path / "lcm.db", [text, "a word"])
     assert symptoms(tmp_path / "lcm.db") == []
 
@@ -50,6 +51,7 @@ def test_nothing_is_said_of_a_healthy_one(tmp_path, text):
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(texts=st.lists(st.text(max_size=30), min_size=1, max_size=8))
 def test_nothing_is_said_of_any_text(tmp_path_factory, texts):
+    """Whatever is stored: a healthy index has no symptom."""
     path = tmp_path_factory.mktemp("any") / "lcm.db"
     stored(path, texts)
     assert symptoms(path) == []
